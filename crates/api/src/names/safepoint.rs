@@ -1,0 +1,79 @@
+//! Safepoint's own words.
+
+/// The API group, and the domain of every label and annotation of our own.
+pub const GROUP: &str = "safepoint.dev";
+
+/// The version of [`NodeGate`](crate::NodeGate) and [`StaticPod`](crate::StaticPod).
+pub const VERSION: &str = "v1alpha1";
+
+/// Annotation on a pod. Written by users in the pod template, read by the gate: whether the *first* start of a pod that
+/// carries [`HOLD_UPGRADE`](super::kubeedge::HOLD_UPGRADE) is held too. Only [`FIRST_INSTALL_ALLOW`] means that it is not.
+pub const FIRST_INSTALL: &str = "safepoint.dev/first-install";
+
+/// The value of [`FIRST_INSTALL`] that lets the first start through.
+pub const FIRST_INSTALL_ALLOW: &str = "allow";
+
+/// Unix socket of the node API. Bound by the agent, used by the CLI, by programs on the device and by the SDK.
+pub const SOCKET: &str = "/run/safepoint/agent.sock";
+
+/// Condition on the Node and on its NodeGate. Written by the agent, read by deployers in `kubectl describe node`: `True`
+/// while nothing may change. Its reasons are in [`change_freeze`].
+pub const CONDITION_CHANGE_FREEZE: &str = "ChangeFreeze";
+
+/// Reason of the pod condition [`HELD_UPGRADE`](super::kubeedge::condition::HELD_UPGRADE) with status `False`. Written by
+/// the agent once the pod has been let through; KubeEdge never takes the condition back.
+pub const REASON_RELEASED: &str = "Released";
+
+/// Reasons of [`CONDITION_CHANGE_FREEZE`]. Written by the agent.
+pub mod change_freeze {
+    /// Status `False`: no node-wide hold.
+    pub const OPEN: &str = "Open";
+    /// Status `True`: the barrier is up; what was under way may still finish.
+    pub const FREEZING: &str = "Freezing";
+    /// Status `True`: everything has settled.
+    pub const FROZEN: &str = "Frozen";
+    /// Status `True`: frozen, but the holder is gone or its lease has ended where it was not safe to thaw. An alarm.
+    pub const ORPHANED: &str = "Orphaned";
+    /// Status `False`: what was missed is being applied.
+    pub const THAWING: &str = "Thawing";
+}
+
+/// Why a freeze is refused or not complete yet. Written by the agent in the 409 of its API and as the blockers of a
+/// NodeGate, read by whoever asked for the freeze and must decide whether to wait.
+pub mod refusal {
+    /// The agent, the kubelet, the runtime, the journal or a door is not ready: a freeze that cannot be enforced or
+    /// written down is never accepted.
+    pub const NOT_READY: &str = "NotReady";
+    /// A static pod, the agent or the host itself is being upgraded or rolled back.
+    pub const UPGRADE_IN_PROGRESS: &str = "UpgradeInProgress";
+    /// The old pod is going or gone and its successor is not settled.
+    pub const REPLACEMENT_PENDING: &str = "ReplacementPending";
+    /// A pod is bound to the node but neither ready nor finished.
+    pub const POD_UNSETTLED: &str = "PodUnsettled";
+    /// An image is being pulled for a pod that was already admitted.
+    pub const PULL_IN_PROGRESS: &str = "PullInProgress";
+    /// A ConfigMap or Secret was admitted and has not reached the pods that use it.
+    pub const CONFIG_PENDING: &str = "ConfigPending";
+    /// An eviction, a preemption or a shutdown of the node is already decided.
+    pub const DISRUPTION_IN_PROGRESS: &str = "DisruptionInProgress";
+}
+
+/// Why an order was refused. Written by the agent in the answers of a NodeGate.
+pub mod order {
+    /// It arrived after its `expires`.
+    pub const EXPIRED: &str = "Expired";
+    /// Nothing that it names is held.
+    pub const NOTHING_HELD: &str = "NothingHeld";
+    /// It asks for something that this agent does not know. The agent is older than the hub.
+    pub const NOT_UNDERSTOOD: &str = "NotUnderstood";
+}
+
+/// Why a node is put off in the upgrade of a static pod. Written by the hub in the status of a StaticPod.
+pub mod deferral {
+    /// The node is not ready.
+    pub const NODE_NOT_READY: &str = "NodeNotReady";
+    /// The node is frozen or freezing.
+    pub const NODE_FROZEN: &str = "NodeFrozen";
+    /// A hold on the node covers the static pod.
+    pub const NODE_HELD: &str = "NodeHeld";
+}

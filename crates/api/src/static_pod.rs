@@ -1,0 +1,94 @@
+//! `StaticPod`: one static pod on many nodes, and how its manifest is upgraded.
+//!
+//! The kind, its fields and its strategies are those of the OpenYurt proposal. Added are what a fleet owner misses
+//! there: the generation that the counts belong to, what became of each node and why, revisions, and a pause.
+//! Only nodes that already run the static pod are managed; canaries, automatic stop, rollback and first install will
+//! come as further optional fields.
+
+use kube::{CustomResource, KubeSchema};
+use serde::{Deserialize, Serialize};
+
+pub use self::status::{NodeUpgrade, NodeUpgradeState, StaticPodStatus};
+pub use self::strategy::{StrategyType, UpgradeStrategy};
+pub use self::template::{PodTemplate, TemplateMetadata};
+
+mod status;
+mod strategy;
+mod template;
+
+/// How long the lists of a `StaticPod` may be.
+pub mod limits {
+    /// Nodes shown in the status. An object in etcd may have 1.5 MB; this many nodes with a sentence each take a tenth.
+    pub const NODES: usize = 500;
+    /// Conditions in the status.
+    pub const CONDITIONS: usize = 16;
+}
+
+/// Which static pod, what it shall become, and how nodes are upgraded.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, CustomResource, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(clippy::duplicated_attributes, reason = "two printer columns may well have the same type")]
+#[kube(
+    group = "safepoint.dev",
+    version = "v1alpha1",
+    kind = "StaticPod",
+    namespaced,
+    doc = "A static pod that runs on many nodes, and how its manifest is upgraded on them.",
+    status = "StaticPodStatus",
+    derive = "PartialEq",
+    // Not `spod`: the Security Profiles Operator has it.
+    shortname = "stpod",
+    category = "safepoint",
+    printcolumn(name = "Strategy", type_ = "string", json_path = ".spec.upgradeStrategy.type"),
+    printcolumn(name = "Desired", type_ = "integer", json_path = ".status.desiredNumber"),
+    printcolumn(name = "Upgraded", type_ = "integer", json_path = ".status.upgradedNumber"),
+    printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyNumber"),
+    printcolumn(name = "Deferred", type_ = "integer", json_path = ".status.deferredNumber"),
+    printcolumn(name = "Failed", type_ = "integer", json_path = ".status.failedNumber"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Paused", type_ = "boolean", json_path = ".spec.paused", priority = "1"),
+    printcolumn(name = "Revision", type_ = "string", json_path = ".status.updateRevision", priority = "1")
+)]
+#[x_kube(
+    validation = Rule::new(
+        "!has(self.template.metadata) || !has(self.template.metadata.name) || self.template.metadata.name == self.staticPodName"
+    )
+    .message("template.metadata.name must be left out or equal staticPodName")
+)]
+pub struct StaticPodSpec {
+    /// The name of the static pod on each node, without the node's name that its mirror pod carries. The pod lives in
+    /// the namespace of this object.
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+    )]
+    #[x_kube(validation = Rule::new("self == oldSelf").message("cannot change: another static pod is another object"))]
+    pub static_pod_name: String,
+    /// The name of the manifest file in the kubelet's folder, without `.yaml`.
+    // 255 bytes are the longest file name; the longest suffix that is put behind it is `.yaml.upgrade`.
+    #[schemars(length(min = 1, max = 242))]
+    #[x_kube(
+        validation = Rule::new("self.matches('^[A-Za-z0-9_][A-Za-z0-9._-]*$')")
+            .message("must be a file name: letters, digits, '.', '_' and '-', without a folder and not starting with a dot"),
+        validation = Rule::new("!self.endsWith('.yaml')").message("leave out .yaml: it is added"),
+        validation = Rule::new("self == oldSelf")
+            .message("cannot change: the pod of the old file would run on beside the new one")
+    )]
+    pub static_pod_manifest: String,
+    /// How nodes are upgraded.
+    #[serde(default)]
+    pub upgrade_strategy: UpgradeStrategy,
+    /// What the static pod shall be.
+    pub template: PodTemplate,
+    /// How many earlier revisions are kept to go back to.
+    #[serde(default = "default_history")]
+    #[schemars(range(min = 0, max = 100))]
+    pub revision_history_limit: i32,
+    /// Starts no further upgrade. Those under way are finished.
+    #[serde(default)]
+    pub paused: bool,
+}
+
+const fn default_history() -> i32 {
+    10
+}
