@@ -14,7 +14,8 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str = "Exit codes:\n  0  done\n  1  it failed; the message says what to do\n  2  the command line is wrong";
+const EXIT_CODES: &str =
+    "Exit codes:\n  0  done\n  1  it failed; the message says what to do\n  2  the command line is wrong";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {

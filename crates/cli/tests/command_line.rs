@@ -3,7 +3,10 @@
 use std::process::{Command, Output};
 
 fn safepoint(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_safepoint")).args(args).output().expect("the binary was built with this test")
+    Command::new(env!("CARGO_BIN_EXE_safepoint"))
+        .args(args)
+        .output()
+        .expect("the binary was built with this test")
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -16,7 +16,7 @@ pub struct ModuleStatus {
     /// What it waits for, or what is wrong, as a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// How often it was restarted since the agent was installed.
+    /// How often it was started again since the agent's process began.
     #[serde(default)]
     pub restarts: i64,
     /// How it ended the last time, if it ever did unplanned.
@@ -27,13 +27,15 @@ pub struct ModuleStatus {
     pub next_retry: Option<Time>,
 }
 
-/// What is true of a module.
+/// What is true of a module, in the words of the supervisor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub enum ModuleState {
+    /// Not running: not started yet, or stopped for good.
+    Stopped,
     /// Started, but it has not said yet that it works.
     Starting,
-    /// Waits for something outside, such as the container runtime's socket. Not a failure.
-    Waiting,
+    /// Waits for another module or for something outside, such as the container runtime's socket. Not a failure.
+    WaitingFor,
     /// Works.
     Ready,
     /// Works, but not wholly.
@@ -42,8 +44,10 @@ pub enum ModuleState {
     Backoff,
     /// Ended for good: nothing but a change of configuration will help.
     Failed,
-    /// Ended as planned.
-    Stopped,
+    /// Its tasks are being ended.
+    Stopping,
+    /// It had one thing to do, and that is done.
+    Completed,
 }
 
 /// An unplanned end of a module.

@@ -1,3 +1,5 @@
+//! What a configuration may say, and what is said about one that may not.
+
 use serde_json::json;
 
 use super::*;

@@ -1,0 +1,60 @@
+//! Builds, checks and measures Safepoint. `cargo xtask test` is all that continuous integration runs.
+
+mod bench;
+mod crds;
+mod model;
+mod steps;
+mod test;
+mod tidy;
+mod tools;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Builds, checks and measures Safepoint.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Checks everything: format, lints, tests, documentation, the model, tidiness, dependencies.
+    Test,
+    /// Explores every interleaving of the small worlds and checks the six invariants in each state.
+    Model {
+        /// With a wider bound: minutes instead of seconds.
+        #[arg(long)]
+        deep: bool,
+    },
+    /// Replays the event log of a failing run and tells its story.
+    Replay {
+        /// The log, as a failing test or `cargo xtask model` wrote it.
+        log: PathBuf,
+    },
+    /// Writes the custom resource definitions to deploy/crds.
+    Crds,
+    /// Checks what a compiler does not: generated files are current, and the tree keeps its own rules.
+    Tidy,
+    /// Checks the dependencies against the advisory database, which is fetched for it.
+    Advisories,
+    /// Counts instructions of the gate's decisions.
+    Bench,
+}
+
+fn main() -> Result<()> {
+    let root = steps::root();
+    match Args::parse().command {
+        Command::Test => test::run(&root),
+        Command::Model { deep } => model::run(&root, deep),
+        Command::Replay { log } => model::replay(&log),
+        Command::Crds => crds::write(&root),
+        Command::Tidy => tidy::run(&root),
+        Command::Advisories => tools::deny(&root, &["advisories"]),
+        Command::Bench => bench::run(&root),
+    }
+}

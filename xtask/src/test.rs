@@ -1,0 +1,87 @@
+//! Everything that has to be true before a change lands.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::steps::{Steps, cargo, run as run_command};
+use crate::{model, tidy, tools};
+
+/// Runs all checks.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let mut steps = Steps::default();
+    steps.check("format", || run_command(cargo(root, &["fmt", "--all", "--check"])));
+    steps.check("lints", || {
+        run_command(cargo(
+            root,
+            &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"],
+        ))
+    });
+    steps.count("tests", || {
+        count_tests(cargo(root, &["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
+    });
+    steps.count("documentation tests", || count_tests(cargo(root, &["test", "--workspace", "--doc"])));
+    steps.check("documentation", || {
+        let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--quiet"]);
+        doc.env("RUSTDOCFLAGS", "-D warnings");
+        run_command(doc)
+    });
+    // The model brings the feature `mutants` into a build of the whole workspace; the gate is shipped without it.
+    steps.check("the gate as it is shipped: lints", || {
+        let lint =
+            ["clippy", "--package", "safepoint-core", "--all-targets", "--quiet", "--", "-D", "warnings"];
+        run_command(cargo(root, &lint))
+    });
+    steps.count("the gate as it is shipped: tests", || {
+        count_tests(cargo(root, &["test", "--package", "safepoint-core", "--lib", "--quiet"]))
+    });
+    steps.check("the binary", || run_command(cargo(root, &["build", "--quiet"])));
+    steps.check("model", || model::run(root, false));
+    steps.check("tidy", || tidy::run(root));
+    steps.check("dependencies: bans, licences, sources", || {
+        tools::deny(root, &["bans", "licenses", "sources"])
+    });
+    steps.finish()
+}
+
+/// Runs a test command, shows what it prints, and adds up the closing lines of its test binaries.
+fn count_tests(mut command: Command) -> Result<(usize, usize)> {
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot run cargo test")?;
+    let output = child.stdout.take().context("the output is piped")?;
+    let (mut passed, mut failed) = (0, 0);
+    for line in BufReader::new(output).lines() {
+        let line = line.context("cannot read what cargo test prints")?;
+        println!("{line}");
+        if let Some(result) = line.strip_prefix("test result: ") {
+            passed += count(result, "passed");
+            failed += count(result, "failed");
+        }
+    }
+    let status = child.wait().context("cargo test did not end")?;
+    // A binary that does not compile, or dies, prints no closing line.
+    Ok((passed, if status.success() { failed } else { failed.max(1) }))
+}
+
+/// The number before a word in `ok. 12 passed; 0 failed; …`.
+fn count(result: &str, word: &str) -> usize {
+    let mut words = result.split([' ', ';']).filter(|word| !word.is_empty()).peekable();
+    while let Some(number) = words.next() {
+        if words.peek() == Some(&word) {
+            return number.parse().unwrap_or_default();
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn closing_lines_are_read() {
+        let line = "FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 1 filtered out; finished in 0.5s";
+        assert_eq!((count(line, "passed"), count(line, "failed"), count(line, "other")), (12, 3, 0));
+    }
+}

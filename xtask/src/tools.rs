@@ -1,0 +1,59 @@
+//! Tools that the checks need, built once per version into a cache outside the checkout.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+const CARGO_DENY: &str = "0.20.2";
+/// Must be the version of the `gungraun` crate in the lock file: the two speak a private protocol.
+const GUNGRAUN_RUNNER: &str = "0.20.0";
+
+/// Where things that are slow to build are kept: `SAFEPOINT_CACHE`, or the user's cache folder.
+pub(crate) fn cache() -> Result<PathBuf> {
+    let user = || Some(PathBuf::from(env::var_os("HOME")?).join(".cache"));
+    env::var_os("SAFEPOINT_CACHE")
+        .map(PathBuf::from)
+        .or_else(|| Some(env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(user)?.join("safepoint")))
+        .context("no place to keep built tools: set SAFEPOINT_CACHE to a folder")
+}
+
+/// The path of a tool from crates.io, which is built first if it is not there.
+fn tool(name: &str, version: &str) -> Result<PathBuf> {
+    let root = cache()?.join("tools").join(format!("{name}-{version}"));
+    let binary = root.join("bin").join(name);
+    if !binary.exists() {
+        println!("installing {name} {version} into {}: this takes some minutes, once", root.display());
+        let status = Command::new(env!("CARGO"))
+            .args(["install", name, "--version", version, "--locked", "--quiet", "--root"])
+            .arg(&root)
+            // The checkout's own settings are not meant for somebody else's tool.
+            .env_remove("RUSTFLAGS")
+            .status()
+            .with_context(|| format!("cannot run cargo to install {name}"))?;
+        if !status.success() {
+            bail!("cannot install {name} {version}: see above");
+        }
+    }
+    Ok(binary)
+}
+
+/// Runs some of the checks of cargo-deny.
+pub(crate) fn deny(root: &Path, checks: &[&str]) -> Result<()> {
+    let status = Command::new(tool("cargo-deny", CARGO_DENY)?)
+        .args(["--workspace", "--all-features", "check", "--hide-inclusion-graph"])
+        .args(checks)
+        .current_dir(root)
+        .status()
+        .context("cannot run cargo-deny")?;
+    if !status.success() {
+        bail!("the dependencies break a rule of deny.toml: see above");
+    }
+    Ok(())
+}
+
+/// The runner of the instruction-count benchmarks.
+pub(crate) fn gungraun_runner() -> Result<PathBuf> {
+    tool("gungraun-runner", GUNGRAUN_RUNNER)
+}
