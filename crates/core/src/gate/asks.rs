@@ -154,7 +154,7 @@ impl Gate {
         let id = wish.id.clone();
         // Asked for again: a freeze that was acknowledged stays so.
         let known = self.holds.get(&id).map(|known| known.kind);
-        if known == Some(HoldKind::Freeze) {
+        if known == Some(HoldKind::Freeze) && matches!(self.phase, Some(Phase::Frozen { .. })) {
             wish.kind = HoldKind::Freeze;
         }
         let acknowledged = wish.kind == HoldKind::Freeze;

@@ -1,4 +1,5 @@
-//! What is said to somebody who wants to get a change through: whom to ask, what a release would do, and what it is not.
+//! What is said to somebody who wants to get a change through: whom to ask, what a release would do, and what it is
+//! not.
 
 use crate::event::{Answer, Reading, Refusal};
 use crate::explain::{Ending, ReleaseWould, Why};
@@ -23,17 +24,18 @@ fn why(node: &Node, object: &Object) -> String {
     format!("{what} is held because {why}")
 }
 
-/// Only the first of two annotated users was named. Whoever released that one was told nothing, saw nothing pass, and asked
-/// again, to be told about the other.
+/// Only the first of two annotated users was named. Whoever released that one was told nothing, saw nothing pass, and
+/// asked again, to be told about the other.
 #[test]
 fn configuration_of_two_annotated_workloads_names_both() {
     let settings = config_map("robot", "settings");
     let [cam, nav] = [cam(), pod("robot", "nav")].map(|pod| pod.using([&settings]).annotated());
     let mut node = Node::running([&settings, &cam, &nav]);
     node.sees(&settings.clone().revision("b"));
-    let sentence = "the update of configmap robot/settings is held because pod robot/cam is annotated to hold its upgrades \
-                    and pod robot/nav is annotated to hold its upgrades; it passes when pod robot/cam is released and pod \
-                    robot/nav is released; a release of pod robot/cam and pod robot/nav lets this one change through";
+    let sentence = "the update of configmap robot/settings is held because pod robot/cam is annotated to hold its \
+                    upgrades and pod robot/nav is annotated to hold its upgrades; it passes when pod robot/cam is \
+                    released and pod robot/nav is released; a release of pod robot/cam and pod robot/nav lets this \
+                    one change through";
     assert_eq!(why(&node, &settings), sentence);
     let explanation = node.explains(&settings);
     let workloads = vec![cam.workload(), nav.workload()];
@@ -54,11 +56,11 @@ fn an_orphaned_hold_that_may_still_end_by_itself_says_how() {
     node.asks(&pilot(), hold_for(A_MINUTE, OnExpiry::ThawIfSafe, "mission"));
     node.sees(&cam().revision("b"));
     node.after(Span::from_mins(2));
-    let sentence = "the update of pod robot/cam to revision b is held because the node is kept frozen by flight-control \
-                    (takeoff), orphaned: \"takeoff\" and it is held by flight-control (mission), orphaned: \"a mission is \
-                    flown\"; it passes when the node is thawed (by itself once the lease is up and it is safe) and hold \
-                    mission is dropped (by itself once the lease is up and it is safe); a release would be refused until \
-                    then";
+    let sentence = "the update of pod robot/cam to revision b is held because the node is kept frozen by \
+                    flight-control (takeoff), orphaned: \"takeoff\" and it is held by flight-control (mission), \
+                    orphaned: \"a mission is flown\"; it passes when the node is thawed (by itself once the lease is \
+                    up and it is safe) and hold mission is dropped (by itself once the lease is up and it is safe); \
+                    a release would be refused until then";
     assert_eq!(why(&node, &cam()), sentence);
     node.reads("landed", Reading::Safe);
     assert_eq!(node.gate.holds().len(), 0);
@@ -94,8 +96,8 @@ fn configuration_that_has_not_reached_its_pods_says_so() {
     assert_eq!(node.why(&settings), "nothing is held; configmap robot/settings has not reached its pods yet");
 }
 
-/// A release is for a whole workload, and one pod that a holder holds is enough to refuse it. The explanation of another
-/// pod of the same workload looked at that pod alone, and promised a release that was then refused.
+/// A release is for a whole workload, and one pod that a holder holds is enough to refuse it. The explanation of
+/// another pod of the same workload looked at that pod alone, and promised a release that was then refused.
 #[test]
 fn a_release_that_a_held_sibling_would_refuse_is_not_promised() {
     let [one, two] = [web("a", 1), web("a", 2)].map(Object::annotated);
@@ -125,8 +127,9 @@ fn a_replacement_by_the_same_revision_names_no_revision() {
     let cam = cam().annotated();
     let mut node = Node::running([&cam]);
     node.sees(&cam.clone().uid("next"));
-    let sentence = "the replacement of pod robot/cam is held because pod robot/cam is annotated to hold its upgrades; it \
-                    passes when pod robot/cam is released; a release of pod robot/cam lets this one change through";
+    let sentence = "the replacement of pod robot/cam is held because pod robot/cam is annotated to hold its \
+                    upgrades; it passes when pod robot/cam is released; a release of pod robot/cam lets this one \
+                    change through";
     assert_eq!(why(&node, &cam), sentence);
     assert!(node.explains(&cam).replaced);
     node.loses(&cam.clone().uid("next"));

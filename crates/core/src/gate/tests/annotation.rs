@@ -127,9 +127,9 @@ fn taking_the_annotation_off_together_with_another_change_lets_nothing_pass() {
     assert_eq!(node.sees(&cam.not_annotated().deleting()).admitted(), NOTHING);
 }
 
-/// The first sighting was held, because the annotation went together with another change. The second, a relist that said
-/// the very same, was compared with the first and found to differ in nothing: the change passed without any release.
-/// What was in doubt once stays in doubt until somebody releases it.
+/// The first sighting was held, because the annotation went together with another change. The second, a relist that
+/// said the very same, was compared with the first and found to differ in nothing: the change passed without any
+/// release. What was in doubt once stays in doubt until somebody releases it.
 #[test]
 fn seeing_the_same_again_does_not_lift_a_doubt() {
     let cam = pod("robot", "cam").annotated();

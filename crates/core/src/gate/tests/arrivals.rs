@@ -1,4 +1,5 @@
-//! Configuration that arrives after the pod that needs it: a pod that was let through gets what it waits for, and no more.
+//! Configuration that arrives after the pod that needs it: a pod that was let through gets what it waits for, and no
+//! more.
 
 use crate::event::Answer;
 use crate::grant::GrantEnd;
@@ -102,8 +103,8 @@ fn an_update_of_configuration_does_not_pass_the_barrier_with_a_pod_that_starts()
     assert_eq!(node.holds_back(), [(settings().key, HeldBy::Node)]);
 }
 
-/// A pod that was merely not ready, or that nobody had reported since the agent was restarted, counted as one that waits
-/// to start. An optional ConfigMap that somebody made then reached a running pod that was held.
+/// A pod that was merely not ready, or that nobody had reported since the agent was restarted, counted as one that
+/// waits to start. An optional ConfigMap that somebody made then reached a running pod that was held.
 #[test]
 fn new_configuration_of_a_pod_that_runs_is_held_however_that_pod_is() {
     let cam = pod("robot", "cam").annotated().using([&settings()]);

@@ -28,8 +28,8 @@ fn in_force(node: &Node) -> bool {
     node.hold("mission").unwrap().in_force()
 }
 
-/// A time server that was wrong by a year set the clock, and the driver believed it. Nothing happened until the machine was
-/// switched off and on: then a year had passed at once, and the freeze was over in flight.
+/// A time server that was wrong by a year set the clock, and the driver believed it. Nothing happened until the machine
+/// was switched off and on: then a year had passed at once, and the freeze was over in flight.
 #[test]
 fn a_year_that_the_wall_clock_jumped_is_not_counted_after_a_reboot() {
     for jump in [A_YEAR, -A_YEAR] {
@@ -143,8 +143,8 @@ fn an_override_goes_on_across_a_reboot_whose_length_is_known() {
     assert!(in_force(&node));
 }
 
-/// On a machine without a clock that can be trusted an override was counted anew after every reboot: where the power was
-/// cut more often than the override was long, the hold was never in force again.
+/// On a machine without a clock that can be trusted an override was counted anew after every reboot: where the power
+/// was cut more often than the override was long, the hold was never in force again.
 #[test]
 fn an_override_is_over_after_a_reboot_of_which_nobody_knows_the_length() {
     let mut node = overridden_node();
@@ -167,8 +167,8 @@ fn an_overridden_freeze_is_back_after_a_reboot_of_which_nobody_knows_the_length(
     assert_eq!(node.ready(&cam()).0, [Effect::ModeIs(Mode::Frozen)]);
 }
 
-/// The earliest of all deadlines was asked for, also one that had long passed: a barrier that was kept after its refusal
-/// hid every later deadline of the node, and the driver slept through the end of the lease.
+/// The earliest of all deadlines was asked for, also one that had long passed: a barrier that was kept after its
+/// refusal hid every later deadline of the node, and the driver slept through the end of the lease.
 #[test]
 fn a_deadline_that_has_passed_does_not_hide_a_later_one() {
     let mut node = Node::new();

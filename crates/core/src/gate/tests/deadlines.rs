@@ -2,7 +2,7 @@
 
 use crate::event::{Alarm, Answer, Ask};
 use crate::freeze::{BlockerReason, Mode, Subject};
-use crate::grant::GrantEnd;
+use crate::grant::{GrantEnd, Target};
 use crate::hold::Scope;
 use crate::object::HeldBy;
 use crate::time::Span;
@@ -36,8 +36,8 @@ fn stopped_node() -> Node {
     node
 }
 
-/// The old pod had been given up under a release when the cluster went out of reach. Eleven minutes later it was back with
-/// the successor, and that was held: a workload that somebody had released to be upgraded was left stopped, until
+/// The old pod had been given up under a release when the cluster went out of reach. Eleven minutes later it was back
+/// with the successor, and that was held: a workload that somebody had released to be upgraded was left stopped, until
 /// somebody released it again. An alarm is raised at the deadline, and the start that is missing still passes.
 #[test]
 fn a_successor_that_comes_after_the_deadline_still_starts() {
@@ -94,18 +94,38 @@ fn a_rollout_that_is_half_through_at_its_deadline_is_left_as_it_is() {
     assert_eq!(node.runs(), ["web-a-2", "web-b-1"]);
 }
 
-#[test]
-fn a_pod_that_was_given_up_just_before_the_deadline_is_followed_by_its_successor() {
-    let [a1, a2, b1] = [web("a", 1), web("a", 2), web("b", 1)].map(Object::annotated);
-    let mut node = Node::running([&a1, &a2]);
-    node.sees(&a1.clone().deleting());
-    node.asks(&pilot(), release(&a1.workload()));
+/// Two pods, of which one was given up for revision `b` and ended just before the time of the release was up. The new
+/// pod that was to follow has been taken back.
+fn half_stopped_node(settings: &Object) -> Node {
+    let [a1, a2, b1] = [web("a", 1), web("a", 2), web("b", 1)].map(|pod| pod.annotated().using([settings]));
+    let mut node = Node::running([settings, &a1, &a2, &pod("shop", "till").annotated().using([settings])]);
+    node.sees_all([&b1, &a1.clone().deleting(), &settings.clone().revision("b")]);
+    assert_eq!(node.asks(&pilot(), release(&a1.workload())).admitted(), [stop(&a1)]);
+    node.sees(&b1.deleting());
     node.after(Span(TEN_MINUTES.0 - 1));
     node.ended(&a1);
-    assert_eq!(node.after(Span(1)).alarms(), [Alarm::ReleaseExpired(a1.workload())]);
-    assert_eq!(node.sees(&a2.clone().deleting()).admitted(), NOTHING);
-    assert_eq!(node.sees(&b1).admitted(), [start(&b1)]);
-    assert_eq!(node.sees(&web("b", 2).annotated()).admitted(), NOTHING);
+    let told = node.after(Span(1));
+    assert_eq!((told.alarms(), told.closed()), (vec![Alarm::ReleaseExpired(a1.workload())], vec![]));
+    node
+}
+
+#[test]
+fn only_the_start_that_is_missing_passes_after_the_deadline() {
+    let [b2, b3] = [web("b", 2), web("b", 3)].map(Object::annotated);
+    let mut node = half_stopped_node(&config_map("shop", "settings"));
+    assert_eq!(node.sees_all([&b2, &b3]).admitted(), [start(&b2)]);
+    assert_eq!(node.ready(&b2).closed(), [(b2.workload(), GrantEnd::Expired)]);
+    assert_eq!(node.runs(), ["till", "web-a-2", "web-b-2"]);
+}
+
+#[test]
+fn no_further_pod_and_no_configuration_passes_while_a_start_is_missing() {
+    let settings = config_map("shop", "settings");
+    let mut node = half_stopped_node(&settings);
+    assert_eq!(node.sees(&web("a", 2).annotated().using([&settings]).deleting()).admitted(), NOTHING);
+    // The configuration was part of the release, and waited for a release of its other user.
+    assert_eq!(node.asks(&pilot(), release_pod(&pod("shop", "till"))).admitted(), NOTHING);
+    assert_eq!(node.gate.grants()[&web("a", 1).workload()].target, Target::Revision("b".into()));
 }
 
 #[test]
@@ -132,8 +152,8 @@ fn a_new_release_takes_the_place_of_one_whose_time_is_up() {
     assert!(!node.gate.grants()[&lidar()].expired);
 }
 
-/// A plain hold does not wait for anything. Taken between the stop and the start of a workload it kept it stopped, and its
-/// holder was told nothing but that the hold stood. It is told what was in flight.
+/// A plain hold does not wait for anything. Taken between the stop and the start of a workload it kept it stopped, and
+/// its holder was told nothing but that the hold stood. It is told what was in flight.
 #[test]
 fn a_hold_that_catches_a_workload_half_done_says_so() {
     let [was, next] = [was(), next()].map(Object::not_annotated);

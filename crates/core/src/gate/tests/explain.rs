@@ -107,8 +107,8 @@ fn an_annotated_replacement_says_by_what() {
     node.sees(&was.clone().uid("next").revision("b"));
     let sentence = format!(
         "the replacement of pod shop/db-0 by revision b {HELD} statefulset shop/db #0 is annotated to hold its \
-         upgrades; it passes when statefulset shop/db #0 is released; a release of statefulset shop/db #0 lets this one \
-         change through"
+         upgrades; it passes when statefulset shop/db #0 is released; a release of statefulset shop/db #0 lets this \
+         one change through"
     );
     assert_eq!(later(&mut node, &was), sentence);
 }
@@ -168,8 +168,8 @@ fn an_orphaned_hold_says_so() {
     node.after(Span::from_mins(11));
     node.ticks();
     let sentence = format!(
-        "the update of pod robot/cam to revision b {HELD} it is held by flight-control (mission), orphaned: \"a mission \
-         is flown\"; it passes when hold mission is dropped; a release would be refused until then"
+        "the update of pod robot/cam to revision b {HELD} it is held by flight-control (mission), orphaned: \"a \
+         mission is flown\"; it passes when hold mission is dropped; a release would be refused until then"
     );
     assert_eq!(node.why(&cam()), sentence);
 }
@@ -182,7 +182,8 @@ fn a_frozen_node_names_every_freeze() {
     node.sees(&cam().revision("b"));
     let sentence = format!(
         "the update of pod robot/cam to revision b {HELD} the node is kept frozen by admin (audit): \"takeoff\", \
-         flight-control (takeoff): \"takeoff\"; it passes when the node is thawed; a release would be refused until then"
+         flight-control (takeoff): \"takeoff\"; it passes when the node is thawed; a release would be refused until \
+         then"
     );
     assert_eq!(later(&mut node, &cam()), sentence);
     assert_eq!(node.explains(&cam()).endings, [Ending::Thaw(None)]);
@@ -196,9 +197,9 @@ fn a_freeze_that_may_end_by_itself_says_so() {
     node.asks(&pilot(), freeze_for(Span::from_mins(30), OnExpiry::ThawIfSafe, "takeoff"));
     node.sees(&cam().revision("b"));
     let sentence = format!(
-        "the update of pod robot/cam to revision b {HELD} the node is kept frozen by flight-control (takeoff): \"takeoff\"; \
-         it passes when the node is thawed (by itself once the lease is up and it is safe); a release would be refused \
-         until then"
+        "the update of pod robot/cam to revision b {HELD} the node is kept frozen by flight-control (takeoff): \
+         \"takeoff\"; it passes when the node is thawed (by itself once the lease is up and it is safe); a release \
+         would be refused until then"
     );
     assert_eq!(later(&mut node, &cam()), sentence);
     assert_eq!(node.explains(&cam()).endings, [Ending::Thaw(Some(Age(Span::from_mins(30).0)))]);
@@ -252,10 +253,11 @@ fn every_cause_is_named_the_decisive_one_first() {
     node.asks(&pilot(), freeze("takeoff"));
     node.sees(&cam().annotated().revision("b"));
     let sentence = format!(
-        "the update of pod robot/cam to revision b {HELD} the node is kept frozen by flight-control (takeoff): \"takeoff\", \
-         it is held by gripper (grip): \"a mission is flown\", it is held by flight-control (mission): \"a mission is \
-         flown\" and pod robot/cam is annotated to hold its upgrades; it passes when the node is thawed, hold grip is \
-         dropped, hold mission is dropped and pod robot/cam is released; a release would be refused until then"
+        "the update of pod robot/cam to revision b {HELD} the node is kept frozen by flight-control (takeoff): \
+         \"takeoff\", it is held by gripper (grip): \"a mission is flown\", it is held by flight-control (mission): \
+         \"a mission is flown\" and pod robot/cam is annotated to hold its upgrades; it passes when the node is \
+         thawed, hold grip is dropped, hold mission is dropped and pod robot/cam is released; a release would be \
+         refused until then"
     );
     assert_eq!(later(&mut node, &cam()), sentence);
 }

@@ -30,8 +30,8 @@ fn released(workload: &Workload) -> Answer {
     Answer::Released { workloads: vec![workload.clone()], held: vec![] }
 }
 
-/// The youngest pending pod was taken for the newest revision. After an eviction the old ReplicaSet had made one more old
-/// pod, younger than the new ones, and the release was bound to the revision that was to be replaced.
+/// The youngest pending pod was taken for the newest revision. After an eviction the old ReplicaSet had made one more
+/// old pod, younger than the new ones, and the release was bound to the revision that was to be replaced.
 #[test]
 fn a_lost_pod_that_was_recreated_is_not_what_is_released() {
     let mut node = Node::running([&old(1), &old(2)]);
@@ -66,8 +66,8 @@ fn where_nothing_else_is_pending_a_lost_pod_that_was_recreated_is_released() {
     assert_eq!(node.ready(&recreated(3)).closed(), [(shop(), GrantEnd::Settled)]);
 }
 
-/// An evicted pod stays on the node's books as finished. It counted as an old pod that still runs, so the release stayed
-/// open until its deadline, raised an alarm, and stood against every freeze until then.
+/// An evicted pod stays on the node's books as finished. It counted as an old pod that still runs, so the release
+/// stayed open until its deadline, raised an alarm, and stood against every freeze until then.
 #[test]
 fn an_old_pod_that_has_finished_does_not_keep_a_release_open() {
     let mut node = Node::running([&old(1), &old(2)]);
@@ -89,8 +89,8 @@ fn an_old_pod_that_finishes_closes_the_release_it_was_the_last_of() {
     assert_eq!(node.reports(&old(2), Health::Finished).closed(), [(shop(), GrantEnd::Settled)]);
 }
 
-/// Nobody replaces a bare pod. The release of its deletion waited for a successor all the same, for ten minutes, and ended
-/// with an alarm.
+/// Nobody replaces a bare pod. The release of its deletion waited for a successor all the same, for ten minutes, and
+/// ended with an alarm.
 #[test]
 fn the_end_of_a_bare_pod_is_all_that_its_release_was_for() {
     let cam = pod("robot", "cam").annotated();
@@ -132,9 +132,9 @@ fn a_release_asked_for_again_between_the_end_and_the_successor_stands() {
     assert_eq!(node.gate.grants(), &open);
 }
 
-/// A relist after an hour offline showed the deletion of an old pod and a still newer revision together. The deletion was
-/// decided first, under a release that did not yet know of the newer one, and the old pod was given up for a successor
-/// that was held.
+/// A relist after an hour offline showed the deletion of an old pod and a still newer revision together. The deletion
+/// was decided first, under a release that did not yet know of the newer one, and the old pod was given up for a
+/// successor that was held.
 #[test]
 fn no_old_pod_is_given_up_for_a_newer_revision_that_comes_in_the_same_list() {
     let newest = web("c", 1).annotated();

@@ -54,8 +54,8 @@ fn a_hold_on_a_workload_covers_pods_that_nobody_has_seen_before() {
     assert_eq!(node.sees(&pod("shop", "till")).admitted(), [start(&pod("shop", "till"))]);
 }
 
-/// A person says "hold the database". The scope was compared letter by letter with workloads that all have an ordinal, so
-/// it covered none of them, and the holder was told that the hold stood.
+/// A person says "hold the database". The scope was compared letter by letter with workloads that all have an ordinal,
+/// so it covered none of them, and the holder was told that the hold stood.
 #[test]
 fn a_hold_on_a_stateful_set_covers_all_its_ordinals() {
     let settings = config_map("shop", "settings");

@@ -161,8 +161,8 @@ fn a_pod_that_is_being_recreated_over_and_over_is_started_once_after_a_thaw() {
     assert_eq!(node.mode(), Mode::Open);
 }
 
-/// The name `db-0` was seen with a newer pod that was already being deleted. That one was discarded, but the one that had
-/// been wanted before stayed wanted, although the cluster had long deleted it, and was started after the thaw.
+/// The name `db-0` was seen with a newer pod that was already being deleted. That one was discarded, but the one that
+/// had been wanted before stayed wanted, although the cluster had long deleted it, and was started after the thaw.
 #[test]
 fn what_was_wanted_before_a_pod_that_is_seen_dying_never_starts() {
     let [a, b, c] = ["a", "b", "c"].map(db);

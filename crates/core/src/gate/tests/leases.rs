@@ -168,8 +168,8 @@ fn a_lease_of_no_length_is_refused_and_leaves_nothing_behind() {
     assert_eq!(node.gate.holds().keys().cloned().collect::<Vec<_>>(), ids(["other"]));
 }
 
-/// A renewal with a length was answered "renewed" for a hold that has no lease, and gave it none: the holder believed in an
-/// end that did not exist. It is refused.
+/// A renewal with a length was answered "renewed" for a hold that has no lease, and gave it none: the holder believed
+/// in an end that did not exist. It is refused.
 #[test]
 fn a_hold_without_end_is_not_given_one_by_a_renewal() {
     let mut node = Node::new();

@@ -1,4 +1,5 @@
-//! Static pods: they come from manifests on this machine, which are never stale, and are named by the hash of their file.
+//! Static pods: they come from manifests on this machine, which are never stale, and are named by the hash of their
+//! file.
 
 use crate::event::{Answer, Ask};
 use crate::grant::GrantEnd;
@@ -26,8 +27,8 @@ fn offline_node() -> Node {
     node
 }
 
-/// After a thaw nothing passed before the cluster had listed everything, not even what the cluster has no part in: a machine
-/// that was offline could not upgrade its own static pods.
+/// After a thaw nothing passed before the cluster had listed everything, not even what the cluster has no part in: a
+/// machine that was offline could not upgrade its own static pods.
 #[test]
 fn a_static_pod_does_not_wait_for_the_list_of_the_cluster() {
     let mut node = offline_node();
@@ -45,8 +46,8 @@ fn a_static_pod_is_held_by_a_freeze_like_any_other() {
     assert_eq!(node.asks(&pilot(), Ask::Thaw).admitted(), [stop(&etcd("a"))]);
 }
 
-/// The uid of a static pod is the hash of its manifest, so the way back to an earlier manifest brings an earlier uid back.
-/// It had been buried with its first end, and after a rollback nothing ran.
+/// The uid of a static pod is the hash of its manifest, so the way back to an earlier manifest brings an earlier uid
+/// back. It had been buried with its first end, and after a rollback nothing ran.
 #[test]
 fn going_back_to_an_earlier_manifest_starts_it_again() {
     let mut node = Node::running([&etcd("a")]);

@@ -15,7 +15,8 @@ fn cam() -> Object {
     pod("robot", "cam").annotated()
 }
 
-/// A node of two pods that its pilot holds, of which one is to be replaced, until the admin overrides that for five seconds.
+/// A node of two pods that its pilot holds, of which one is to be replaced, until the admin overrides that for five
+/// seconds.
 fn overridden_node() -> Node {
     let mut node = Node::running([&web("a", 1), &web("a", 2)]);
     node.asks(&pilot(), hold("mission", Scope::Node));
@@ -25,8 +26,8 @@ fn overridden_node() -> Node {
     node
 }
 
-/// The length of the override was asked for and then not used: a release that was to override for five seconds stayed open
-/// for the ten minutes that every release has.
+/// The length of the override was asked for and then not used: a release that was to override for five seconds stayed
+/// open for the ten minutes that every release has.
 #[test]
 fn a_release_that_overrides_for_five_seconds_is_over_after_five_seconds() {
     let mut node = overridden_node();

@@ -13,8 +13,9 @@ fn till() -> Object {
     pod("shop", "till")
 }
 
-/// One pod was on its way out when the barrier went up, and the end of another came behind it and was held. The successor
-/// of the first waited for that held end, the held end for the freeze, and the freeze for the successor: for ever.
+/// One pod was on its way out when the barrier went up, and the end of another came behind it and was held. The
+/// successor of the first waited for that held end, the held end for the freeze, and the freeze for the successor: for
+/// ever.
 #[test]
 fn a_held_end_does_not_keep_a_freeze_from_being_reached() {
     let [p1, p2, n1] = [web("a", 1), web("a", 2), web("a", 3)];
@@ -98,8 +99,8 @@ fn an_ordinal_of_a_stateful_set_waits_even_for_an_end_that_is_held() {
     assert_eq!(node.ended(&was).admitted(), [start(&next)]);
 }
 
-/// A pod that is gone from the API makes room that the scheduler gives to anybody. A pod of another workload was started
-/// into that room while the old one was still ending, and its kubelet rejected it for good.
+/// A pod that is gone from the API makes room that the scheduler gives to anybody. A pod of another workload was
+/// started into that room while the old one was still ending, and its kubelet rejected it for good.
 #[test]
 fn a_start_waits_for_the_end_of_a_pod_of_another_workload_that_is_gone_from_the_cluster() {
     let lidar = pod("robot", "lidar-1").of(&daemon_set("robot", "lidar"));
