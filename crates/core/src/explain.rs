@@ -270,7 +270,7 @@ impl Explanation {
                 self.write_holders(f, |holder| holder.id == *id)
             }
             Cause::Annotated(workload) => write!(f, "{workload} is annotated to hold its upgrades"),
-            Cause::Predecessor => f.write_str("what it replaces has not ended yet"),
+            Cause::Predecessor => f.write_str("what has to end first has not ended yet"),
         }
     }
 
@@ -305,7 +305,7 @@ impl fmt::Display for Ending {
                 write!(f, "hold {id} is dropped (by itself once the lease is up and it is safe)")
             }
             Self::Release(workload) => write!(f, "{workload} is released"),
-            Self::PredecessorEnds => f.write_str("its predecessor has ended"),
+            Self::PredecessorEnds => f.write_str("that has ended"),
         }
     }
 }

@@ -145,6 +145,8 @@ impl Gate {
     pub fn step(&mut self, event: Event, now: Now) -> Outcome {
         let mode = self.mode();
         let mut turn = Turn::begin(self.read_clock(now));
+        // What is due counts before what happens now: nobody slips through a hold that should be back in force.
+        self.meet_deadlines(&mut turn);
         match event {
             Event::Adopted(running) => self.adopt(&mut turn, running),
             Event::Observed { sightings, complete } => self.observe(&mut turn, sightings, &complete),

@@ -53,6 +53,9 @@ const TOLERANCE: Span = Span::from_secs(5);
 pub struct Clock {
     age: Age,
     last: Now,
+    /// Whether a wall clock that was trusted has jumped since the machine was switched on. Nobody can tell which of its
+    /// two times was right.
+    doubted: bool,
 }
 
 // === impl Span ===
@@ -135,7 +138,7 @@ impl Clock {
     /// A clock that starts to count now.
     #[must_use]
     pub const fn start(now: Now) -> Self {
-        Self { age: Age(0), last: now }
+        Self { age: Age(0), last: now, doubted: false }
     }
 
     /// Goes on counting after a restart, and says whether all the time in between could be counted.
@@ -153,23 +156,25 @@ impl Clock {
         let gap = u64::try_from(now.wall.0.saturating_sub(saved.last.wall.0));
         match gap {
             Ok(off) if saved.last.trusted && now.trusted => {
-                (Self { age: saved.age.after(Span(off)), last: now }, true)
+                (Self { age: saved.age.after(Span(off)), last: now, doubted: false }, true)
             }
-            Ok(_) | Err(_) => (Self { age: saved.age, last: now }, false),
+            Ok(_) | Err(_) => (Self { age: saved.age, last: now, doubted: false }, false),
         }
     }
 
     /// Takes a new reading. A monotonic clock that seems to go back counts as standing still.
     ///
-    /// Returns whether the wall clock jumped. Such a reading is not trusted, whatever the driver thinks of it, and has
-    /// to be on record before the machine can be switched off: the time off would be counted from the wrong moment.
+    /// Returns whether the wall clock jumped, which has to be on record before the machine can be switched off: the time
+    /// off would be counted from the wrong moment. If it jumped although it was trusted, it is not trusted again before
+    /// the next boot, whatever the driver thinks of it.
     pub fn advance(&mut self, now: Now) -> bool {
         let passed = now.monotonic.0.saturating_sub(self.last.monotonic.0);
         let shown = now.wall.0.saturating_sub(self.last.wall.0);
         let drift = shown.saturating_sub_unsigned(passed).unsigned_abs();
         let jumped = drift > TOLERANCE.0;
+        self.doubted |= jumped && self.last.trusted && now.trusted;
         self.age = self.age.after(Span(passed));
-        self.last = Now { trusted: now.trusted && !jumped, ..now };
+        self.last = Now { trusted: now.trusted && !self.doubted, ..now };
         jumped
     }
 
@@ -222,15 +227,23 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_jumped_is_not_trusted_across_the_next_reboot() {
-        let mut clock = Clock::start(reading(0, 0, true));
-        assert!(clock.advance(reading(5, 365 * 86_400_000, true)));
-        assert_eq!(
-            Clock::resume(clock, after_reboot(365 * 86_400_000 + 9000, true)),
-            (Clock { age: Age(5), last: after_reboot(365 * 86_400_000 + 9000, true) }, false)
-        );
-        assert!(!clock.advance(reading(6, 365 * 86_400_000 + 1, true)));
-        assert_eq!(Clock::resume(clock, after_reboot(365 * 86_400_000 + 9001, true)).0.age(), Age(9006));
+    fn a_trusted_wall_clock_that_jumped_is_not_trusted_again_before_the_next_boot() {
+        let year = 365 * 86_400_000;
+        for jump in [year, -year] {
+            let mut clock = Clock::start(reading(0, 0, true));
+            assert!(clock.advance(reading(5, jump, true)));
+            assert!(!clock.advance(reading(6, jump + 1, true)));
+            let (clock, counted) = Clock::resume(clock, after_reboot(year + 9000, true));
+            assert_eq!((clock.age(), counted), (Age(6), false));
+            assert!(clock.last().trusted);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_right_for_the_first_time_is_trusted_from_then_on() {
+        let mut clock = Clock::start(reading(0, 0, false));
+        assert!(clock.advance(reading(5, 86_400_000, true)));
+        assert_eq!(Clock::resume(clock, after_reboot(86_403_000, true)).0.age(), Age(3005));
     }
 
     #[test]

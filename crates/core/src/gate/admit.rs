@@ -58,7 +58,7 @@ impl Gate {
         if missing != known {
             let until = self.clock.age().after(self.config.replacement_window);
             self.replacements.insert(workload.clone(), Replacement { missing, until });
-            Self::touch_replacement(turn, workload);
+            self.touch_replacement(turn, workload);
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::text::{HoldId, Text};
 use crate::time::Span;
 use crate::workload::Workload;
 
+use super::recover::UNREADABLE;
 use super::{Gate, Turn};
 
 mod release;
@@ -56,15 +57,15 @@ impl Gate {
                 return Some(Answer::Refused(Refusal::OrderExpired));
             }
         }
+        if let Some(order) = order {
+            self.remember_order(turn, order);
+        }
         if self.sealed && opens(&ask) {
             return Some(Answer::Refused(Refusal::Sealed));
         }
         if overriding.as_ref().is_some_and(|over| over.reason.trim().is_empty() || over.length == Span::ZERO)
         {
             return Some(Answer::Refused(Refusal::OverrideIncomplete));
-        }
-        if let Some(order) = order {
-            self.remember_order(turn, order);
         }
         Some(match ask {
             Ask::Hold { id, reason, scope, lease } => {
@@ -104,8 +105,11 @@ impl Gate {
             return Answer::Refused(Refusal::EmptyLease);
         }
         let known = self.holds.get(id);
+        // Nobody takes the gate's own freeze over, whatever they call themselves.
         if let Some(known) = known
-            && (known.holder != *caller || known.is_freeze() != !matches!(kind, HoldKind::Plain))
+            && (known.holder != *caller
+                || known.is_freeze() == matches!(kind, HoldKind::Plain)
+                || id.as_str() == UNREADABLE)
         {
             return Answer::Refused(Refusal::NameTaken { by: known.holder.clone() });
         }

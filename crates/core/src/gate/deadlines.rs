@@ -48,14 +48,6 @@ impl Gate {
         for id in self.holds_where(|hold| hold.lease.is_some_and(|lease| lease.ends <= age)) {
             self.expire(turn, &id);
         }
-        // Nothing can be used up before the thaw has caught up; the time begins to count then.
-        if !matches!(self.thaw, Some(Thaw::Resyncing(_))) {
-            let overdue = self.grants.iter().filter(|(_, grant)| grant.closes <= age);
-            let overdue: Vec<_> = overdue.map(|(workload, _)| workload.clone()).collect();
-            for workload in overdue {
-                self.expire_grant(turn, &workload);
-            }
-        }
         let given_up: Vec<_> = self
             .replacements
             .iter()
@@ -65,20 +57,34 @@ impl Gate {
                 let busy = sums.is_some_and(|sums| {
                     sums.ending > 0 || (replacement.missing < 0 && sums.revisions.len() > 1)
                 });
-                !busy && (replacement.until <= age || replacement.missing <= 0)
+                // What a release has stopped is not forgotten while the release is on record.
+                let over = replacement.until <= age && !self.grants.contains_key(*workload);
+                !busy && (over || replacement.missing <= 0)
             })
             .map(|(workload, _)| workload.clone())
             .collect();
         for workload in given_up {
             self.replacements.remove(&workload);
-            Self::touch_replacement(turn, &workload);
+            self.touch_replacement(turn, &workload);
+        }
+        // A release whose successor nobody waits for any more may be used up.
+        let waited = self.replacements.iter().filter(|(_, replacement)| replacement.until <= age);
+        turn.workloads.extend(waited.map(|(workload, _)| workload.clone()));
+        // Nothing can be used up before the thaw has caught up; the time begins to count then.
+        if !matches!(self.thaw, Some(Thaw::Resyncing(_))) {
+            let overdue = self.grants.iter().filter(|(_, grant)| grant.closes <= age);
+            let overdue: Vec<_> = overdue.map(|(workload, _)| workload.clone()).collect();
+            for workload in overdue {
+                self.expire_grant(turn, &workload);
+            }
         }
     }
 
     /// Closes a release whose time is up. If that would leave the workload stopped, it stays for the missing starts only:
     /// what was stopped because somebody released it is not left lying because the cluster took too long.
     fn expire_grant(&mut self, turn: &mut Turn, workload: &Workload) {
-        let stopped = self.is_stopped(workload) && workload.is_replaced_when_stopped();
+        let stopped =
+            self.is_missing(workload) || (workload.is_replaced_when_stopped() && self.is_stopped(workload));
         let lingering = self.grants.values().filter(|grant| grant.expired).count();
         let Some(grant) = self.grants.get_mut(workload) else { return };
         if !grant.expired {

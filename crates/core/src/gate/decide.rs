@@ -224,6 +224,14 @@ impl Gate {
         self.replacements.get(workload).is_some_and(|replacement| replacement.missing > 0)
     }
 
+    /// Whether a successor is still waited for, rather than only let through when it comes.
+    pub(super) fn is_awaited(&self, workload: &Workload) -> bool {
+        let ending = || self.index.workloads.get(workload).is_some_and(|sums| sums.ending > 0);
+        self.replacements.get(workload).is_some_and(|replacement| {
+            replacement.missing > 0 && (self.clock.age() < replacement.until || ending())
+        })
+    }
+
     /// Whether a workload would be left stopped, in part or altogether, if nothing more of it could start.
     pub(super) fn is_stopped(&self, workload: &Workload) -> bool {
         self.is_missing(workload)

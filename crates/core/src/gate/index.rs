@@ -43,6 +43,9 @@ pub(super) struct Sums {
     pub(super) revisions: BTreeMap<Revision, u32>,
 }
 
+/// Whether any is armed, how many leave, how many of these are ending, whether none runs.
+type Facts = (bool, u32, u32, bool);
+
 // === impl Index ===
 
 impl Index {
@@ -140,11 +143,12 @@ impl Index {
     }
 
     /// The sums of a workload that the verdicts on its other pods depend on.
-    fn facts(&self, workload: &Workload) -> (bool, u32, u32) {
-        self.workloads.get(workload).map_or((false, 0, 0), |sums| (sums.armed > 0, sums.leaving, sums.ending))
+    fn facts(&self, workload: &Workload) -> Facts {
+        let facts = |sums: &Sums| (sums.armed > 0, sums.leaving, sums.ending, sums.revisions.is_empty());
+        self.workloads.get(workload).map_or((false, 0, 0, true), facts)
     }
 
-    fn decisive(&self, slot: &Slot) -> Option<(Workload, (bool, u32, u32))> {
+    fn decisive(&self, slot: &Slot) -> Option<(Workload, Facts)> {
         let workload = slot.workload()?;
         Some((workload.clone(), self.facts(workload)))
     }

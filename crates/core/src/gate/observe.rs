@@ -21,7 +21,7 @@ impl Gate {
         }
         if std::mem::take(&mut self.sealed) {
             turn.node = true;
-            self.audit(turn, None, format!("{} running objects were found and adopted", running.len()), None);
+            self.audit(turn, None, format!("adopted what was found running: {}", running.len()), None);
             // What was seen while nobody knew what runs was not judged.
             turn.effects.push(Effect::Relist);
         }
@@ -76,7 +76,11 @@ impl Gate {
             self.observe_dead(turn, key, &slot, &version);
             return;
         }
-        self.bury_superseded(turn, key, &slot, Some(&version.uid));
+        // A list that shows what runs again, after something else had its name, is a late one or the other was: neither
+        // is a reason to bury anybody.
+        if !running {
+            self.bury_superseded(turn, key, &slot, Some(&version.uid));
+        }
         self.change_slot(turn, key, |slot| {
             // The annotation put on arms the running pod at once, whatever else changes with it: the object may be gone
             // from the API before the change is decided again. Taken off it disarms only when nothing else changes with
@@ -174,7 +178,7 @@ impl Gate {
             && let Some(replacement) = self.replacements.get_mut(&workload)
         {
             replacement.until = self.clock.age().after(self.config.replacement_window);
-            Self::touch_replacement(turn, &workload);
+            self.touch_replacement(turn, &workload);
         }
     }
 

@@ -10,26 +10,27 @@ use super::turn::{Ring, Turn};
 use super::{Config, Gate, Outcome};
 
 /// The name of the freeze that a gate without a readable record is born with.
-const UNREADABLE: &str = "unreadable-record";
+pub(super) const UNREADABLE: &str = "unreadable-record";
 
 // === impl Gate ===
 
 impl Gate {
     /// Goes on from the record. The doors are then shown [`slots`](Self::slots) as a whole and report health anew; until
-    /// they have, nothing counts as settled.
+    /// they have, nothing counts as settled. Whatever came due meanwhile is met with the first event: send
+    /// [`Event::Ticked`](crate::event::Event::Ticked) at once.
     #[must_use]
     pub fn recover(config: Config, records: Records, now: Now) -> Self {
         let mut gate = Self::new(config, now);
         let mut counted = true;
         if let Some(node) = records.node {
             (gate.clock, counted) = Clock::resume(node.clock, now);
+            gate.saved = node.clock.age();
             gate.phase = node.phase;
             gate.thaw = node.thaw;
             gate.order = node.order;
             gate.decided = node.decided;
             gate.sealed = node.sealed;
         }
-        gate.saved = gate.clock.age();
         for (key, slot) in &records.slots {
             gate.index.add(key, slot);
         }

@@ -71,7 +71,7 @@ impl Gate {
                 slot.pending(key.kind).is_some_and(|change| grant.covers(key, slot, change))
             })
         };
-        settled && arrived && updated && !self.is_missing(workload) && !waiting()
+        settled && arrived && updated && !self.is_awaited(workload) && !waiting()
     }
 
     /// Pending changes of a workload's pods and of the configuration that they use.
@@ -94,7 +94,7 @@ impl Gate {
         };
         let open = self.grants.iter().filter(|(_, grant)| !grant.expired);
         let released = open.map(|(released, _)| workload(released, "is being upgraded"));
-        let missing = self.replacements.keys().filter(|missing| self.is_missing(missing));
+        let missing = self.replacements.keys().filter(|missing| self.is_awaited(missing));
         let missing =
             missing.map(|missing| workload(missing, "was stopped and its successor is not here yet"));
         let silent =
@@ -112,7 +112,7 @@ impl Gate {
     fn is_settled(&self) -> bool {
         self.index.unsettled.is_empty()
             && self.grants.values().all(|grant| grant.expired)
-            && !self.replacements.keys().any(|workload| self.is_missing(workload))
+            && !self.replacements.keys().any(|workload| self.is_awaited(workload))
             && self.config.parts.iter().all(|part| self.parts.contains_key(part))
             && self.parts.values().all(Vec::is_empty)
     }

@@ -22,6 +22,7 @@ mod identity;
 mod installs;
 mod leases;
 mod manifests;
+mod mended;
 mod orders;
 mod overrides;
 mod overriding;

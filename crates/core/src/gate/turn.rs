@@ -109,7 +109,10 @@ impl Gate {
         }
         turn.workloads.extend(old.workload().into_iter().chain(new.workload()).cloned());
         if !key.kind.runs() {
-            turn.workloads.extend(self.users_of(key).map(|(_, workload)| workload.clone()));
+            // Those that use it, and those that were released with it and may use it no more.
+            let released = self.grants.iter().filter(|(_, grant)| grant.updates.contains_key(key));
+            let users = self.users_of(key).map(|(_, workload)| workload);
+            turn.workloads.extend(users.chain(released.map(|(workload, _)| workload)).cloned());
         }
         if old.durable() != new.durable() {
             turn.slots.insert(key.clone());
@@ -137,9 +140,12 @@ impl Gate {
         turn.todo.extend(self.pending_of(workload));
     }
 
-    pub(super) fn touch_replacement(turn: &mut Turn, workload: &Workload) {
+    /// Changes what is missing of a workload and decides again what may start in its place.
+    pub(super) fn touch_replacement(&mut self, turn: &mut Turn, workload: &Workload) {
         turn.replacements.insert(workload.clone());
         turn.workloads.insert(workload.clone());
+        let sums = self.index.workloads.get(workload);
+        turn.todo.extend(sums.into_iter().flat_map(|sums| sums.pending.iter().cloned()));
     }
 
     pub(super) fn next_order(&mut self, turn: &mut Turn) -> u64 {

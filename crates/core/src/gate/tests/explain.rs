@@ -238,8 +238,8 @@ fn a_start_that_waits_for_an_end_says_so() {
     let mut node = Node::running([&web("a", 1)]);
     node.sees_all([&web("a", 1).deleting(), &web("b", 1)]);
     let sentence = format!(
-        "the start of pod shop/web-b-1 at revision b {HELD} what it replaces has not ended yet; it passes when its \
-         predecessor has ended"
+        "the start of pod shop/web-b-1 at revision b {HELD} what has to end first has not ended yet; it passes when \
+         that has ended"
     );
     assert_eq!(later(&mut node, &web("b", 1)), sentence);
     assert_eq!(node.explains(&web("b", 1)).endings, [Ending::PredecessorEnds]);

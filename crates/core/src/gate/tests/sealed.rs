@@ -121,7 +121,7 @@ fn what_was_found_running_breaks_the_seal_but_not_the_freeze() {
     assert_eq!((told.0.contains(&Effect::Relist), told.admitted()), (true, vec![]));
     assert_eq!((node.mode(), node.gate.is_sealed()), (Mode::Frozen, false));
     assert_eq!(node.runs(), ["cam"]);
-    assert_eq!(*node.log().last().unwrap(), "1 running objects were found and adopted");
+    assert_eq!(*node.log().last().unwrap(), "adopted what was found running: 1");
     node.crashes();
     assert_eq!((node.mode(), node.gate.is_sealed()), (Mode::Frozen, false));
     assert_eq!(
