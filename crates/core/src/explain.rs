@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::freeze::{Blocker, Mode, blocker_of};
 use crate::gate::{Cause, Gate, Verdict};
-use crate::grant::Target;
 use crate::hold::{Hold, OnExpiry};
 use crate::object::{ChangeKind, Key};
 use crate::text::{HoldId, Revision};
@@ -306,16 +305,6 @@ impl fmt::Display for Ending {
             }
             Self::Release(workload) => write!(f, "{workload} is released"),
             Self::PredecessorEnds => f.write_str("that has ended"),
-        }
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Revision(revision) => write!(f, "revision {revision}"),
-            Self::FirstSuccessor => f.write_str("the first successor"),
-            Self::InPlace => f.write_str("changes in place"),
         }
     }
 }

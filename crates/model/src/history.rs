@@ -1,7 +1,10 @@
 //! What really happened, kept apart from what the gate believes: the other side of every comparison.
 //!
-//! Nothing here reads the gate's own state. Promises count from the moment they were acknowledged; what may pass counts
-//! from the moment it was on record, because a release whose answer was lost in a crash was given all the same.
+//! Promises count from the moment they were acknowledged; what may pass counts from the moment it was on record, because a
+//! release whose answer was lost in a crash was given all the same. What is covered, annotated, superseded, bound or settled
+//! is worked out here from what was asked, answered and shown. The gate is taken at its word for three things only: that a
+//! barrier has fallen when a freeze was given up or its time is over, that a leased freeze has ended once its lease is up,
+//! and that a release is over. None of them lets anything pass that would otherwise be held.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +19,7 @@ use crate::world::machine::Machine;
 pub struct History {
     /// Plain holds that were acknowledged and not dropped: on one workload, or on the node.
     pub holds: BTreeMap<HoldId, Option<usize>>,
-    /// Freezes whose order was taken in, with whether a lease of theirs can be up by now.
+    /// Whether a freeze was acknowledged and has not been ended.
     pub frozen: bool,
     /// Whether enough time has passed since the last freeze that its lease is up.
     pub lease_up: bool,

@@ -4,7 +4,6 @@ use crate::event::{Alarm, Ask};
 use crate::explain::{Ending, Explanation, HeldByHolder, ReleaseWould, Why};
 use crate::freeze::{BlockerReason, Subject};
 use crate::gate::Cause;
-use crate::grant::Target;
 use crate::hold::{OnExpiry, Scope};
 use crate::object::ChangeKind;
 use crate::time::{Age, Span, Stamp};
@@ -281,13 +280,4 @@ fn a_change_is_held_since_it_came_whatever_holds_it_now() {
     node.after(A_MINUTE);
     node.asks(&pilot(), let_go("mission"));
     assert_eq!(node.explains(&cam()).since, Stamp { age: Age(0), at: MORNING });
-}
-
-#[test]
-fn the_target_of_a_release_reads_as_a_noun() {
-    let targets = [Target::Revision("b".into()), Target::FirstSuccessor, Target::InPlace];
-    assert_eq!(
-        targets.map(|target| target.to_string()),
-        ["revision b", "the first successor", "changes in place"]
-    );
 }

@@ -11,7 +11,7 @@ use crate::text::HoldId;
 use crate::time::{Now, Span, Timestamp};
 
 use super::told::Told;
-use super::words::Object;
+use super::words::{Object, pod};
 
 /// The morning on which every story begins: 2026-11-15T08:00:00Z.
 pub(super) const MORNING: Timestamp = Timestamp(1_794_729_600_000);
@@ -280,4 +280,15 @@ impl Node {
     pub(super) fn log(&self) -> Vec<&str> {
         self.audit.iter().map(|line| &*line.what).collect()
     }
+}
+
+pub(super) fn cam() -> Object {
+    pod("robot", "cam").annotated()
+}
+
+/// A node with one update that the annotation keeps back and that a release would let through.
+pub(super) fn node_with_an_update() -> Node {
+    let mut node = Node::running([&cam()]);
+    node.sees(&cam().revision("b"));
+    node
 }

@@ -5,19 +5,8 @@ use crate::freeze::Mode;
 use crate::hold::Scope;
 use crate::time::Timestamp;
 
-use super::node::{MORNING, Node};
+use super::node::{MORNING, Node, cam, node_with_an_update};
 use super::words::*;
-
-fn cam() -> Object {
-    pod("robot", "cam").annotated()
-}
-
-/// A node with an update that a release would let through.
-fn node_with_an_update() -> Node {
-    let mut node = Node::running([&cam()]);
-    node.sees(&cam().revision("b"));
-    node
-}
 
 /// An order that is meant for so many milliseconds from the morning on.
 fn order_for(millis: i64) -> Order {

@@ -6,22 +6,11 @@ use crate::hold::Scope;
 use crate::object::{HeldBy, Key};
 use crate::workload::Workload;
 
-use super::node::Node;
+use super::node::{Node, cam, node_with_an_update};
 use super::words::*;
 
 fn released<const N: usize>(workloads: [&Workload; N]) -> Answer {
     Answer::Released { workloads: workloads.map(Clone::clone).into(), held: vec![] }
-}
-
-fn cam() -> Object {
-    pod("robot", "cam").annotated()
-}
-
-/// A node with one update that the annotation keeps back.
-fn node_with_an_update() -> Node {
-    let mut node = Node::running([&cam()]);
-    node.sees(&cam().revision("b"));
-    node
 }
 
 #[test]
