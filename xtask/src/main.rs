@@ -2,11 +2,13 @@
 
 mod bench;
 mod crds;
+mod kubernetes;
 mod model;
 mod steps;
 mod test;
 mod tidy;
 mod tools;
+mod wire;
 
 use std::path::PathBuf;
 
@@ -44,6 +46,13 @@ enum Command {
     Advisories,
     /// Counts instructions of the gate's decisions.
     Bench,
+    /// Builds and runs the real Kubernetes that tests run against.
+    Kubernetes {
+        #[command(subcommand)]
+        what: kubernetes::Kubernetes,
+    },
+    /// Writes the table by which the embedded API reads protobuf, from the Go types of Kubernetes.
+    Wire,
 }
 
 fn main() -> Result<()> {
@@ -56,5 +65,7 @@ fn main() -> Result<()> {
         Command::Tidy => tidy::run(&root),
         Command::Advisories => tools::deny(&root, &["advisories"]),
         Command::Bench => bench::run(&root),
+        Command::Kubernetes { what } => kubernetes::run(&root, &what),
+        Command::Wire => wire::write(&root),
     }
 }

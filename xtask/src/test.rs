@@ -7,11 +7,12 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 
 use crate::steps::{Steps, cargo, run as run_command};
-use crate::{model, tidy, tools};
+use crate::{kubernetes, model, tidy, tools};
 
 /// Runs all checks.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let mut steps = Steps::default();
+    steps.check("kubernetes for tests", || kubernetes::build(root).map(drop));
     steps.check("format", || run_command(cargo(root, &["fmt", "--all", "--check"])));
     steps.check("lints", || {
         run_command(cargo(

@@ -1,5 +1,8 @@
 //! The command line, as data.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -19,6 +22,19 @@ const EXIT_CODES: &str =
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
+    /// Run everything on this machine: a Kubernetes API with nothing to install.
+    ///
+    /// The API is durable, speaks TLS, and asks everybody for a token. kubectl and other clients find it through the
+    /// kubeconfig in the data folder. It runs until Ctrl-C.
+    #[command(after_help = UP_EXAMPLES)]
+    Up {
+        /// The folder that keeps everything: objects, certificates, kubeconfigs. Made if it is not there.
+        #[arg(long, value_name = "DIR", default_value = "./.safepoint", env = "SAFEPOINT_DATA")]
+        data: PathBuf,
+        /// The address of the Kubernetes API. Port 0 lets the system pick one.
+        #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7443", env = "SAFEPOINT_LISTEN")]
+        listen: SocketAddr,
+    },
     /// Print a completion script for a shell.
     #[command(after_help = COMPLETION_EXAMPLES)]
     Completion {
@@ -26,6 +42,19 @@ pub(crate) enum Command {
         shell: Shell,
     },
 }
+
+const UP_EXAMPLES: &str = "Examples:
+  # run, with everything in ./.safepoint
+  safepoint up
+
+  # look at it from another terminal
+  kubectl --kubeconfig ./.safepoint/kubeconfig get namespaces
+
+  # keep the data elsewhere, on any free port
+  safepoint up --data /var/lib/safepoint --listen 127.0.0.1:0
+
+Environment:
+  SAFEPOINT_LOG  what to log to standard error, for example `info` or `safepoint_apiserver=debug` (default: warn)";
 
 const COMPLETION_EXAMPLES: &str = "Examples:
   # bash, for this user

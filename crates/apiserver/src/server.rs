@@ -1,0 +1,155 @@
+//! The API on a socket: TLS, a limit on everything, and an end that lets answers finish.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, warn};
+
+use crate::api::{Api, StartError};
+
+/// A client that has not finished its handshake or its headers by then is let go.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long answers may take to finish when the server ends.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// How many connections there may be at once.
+const MOST_CONNECTIONS: usize = 10_000;
+/// How often the server looks whether its certificate is due.
+const RENEW_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
+
+/// Where to listen.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// The address. Port 0 lets the system pick one.
+    pub listen: SocketAddr,
+}
+
+impl Default for ServerOptions {
+    /// On the loopback, on a port that the system picks.
+    fn default() -> ServerOptions {
+        ServerOptions { listen: SocketAddr::from(([127, 0, 0, 1], 0)) }
+    }
+}
+
+/// A server that listens and does not answer yet.
+pub struct Server {
+    api: Api,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Takes the address.
+    ///
+    /// # Errors
+    ///
+    /// If it is in use or not of this machine.
+    pub async fn bind(api: Api, options: &ServerOptions) -> Result<Server, StartError> {
+        let listen = |source| StartError::Listen { address: options.listen, source };
+        let listener = TcpListener::bind(options.listen).await.map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        Ok(Server { api, listener, address })
+    }
+
+    /// The address that was taken.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// How clients on this machine call it.
+    pub fn url(&self) -> String {
+        let host = if self.address.ip().is_unspecified() {
+            "127.0.0.1".to_owned()
+        } else {
+            self.address.ip().to_string()
+        };
+        let host = if self.address.is_ipv6() && !self.address.ip().is_unspecified() {
+            format!("[{host}]")
+        } else {
+            host
+        };
+        format!("https://{host}:{}", self.address.port())
+    }
+
+    /// Answers until it is stopped, and runs the controllers meanwhile.
+    pub async fn run(self, stop: CancellationToken) {
+        let acceptor = TlsAcceptor::from(Arc::new(self.api.0.identity.authority.server_config()));
+        let mut connections = JoinSet::new();
+        let controllers = self.api.run_controllers(stop.clone());
+        let renewals = renew(self.api.clone());
+        tokio::pin!(controllers, renewals);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = &mut controllers => break,
+                () = &mut renewals => {}
+                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+                accepted = self.listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
+                    Ok((stream, peer)) => {
+                        connections.spawn(serve(self.api.clone(), acceptor.clone(), stream, peer, stop.clone()));
+                    }
+                    Err(error) => {
+                        // Mostly too many open files: taking no more for a moment lets some go.
+                        warn!(%error, "cannot accept a connection");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                },
+            }
+        }
+        drop(self.listener);
+        let _ = timeout(FAREWELL, async { while connections.join_next().await.is_some() {} }).await;
+    }
+}
+
+async fn serve(
+    api: Api,
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    peer: SocketAddr,
+    stop: CancellationToken,
+) {
+    // A watch event is small and somebody waits for it.
+    let _ = stream.set_nodelay(true);
+    let stream = match timeout(PATIENCE, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return debug!(%peer, %error, "a TLS handshake failed"),
+        Err(_) => return debug!(%peer, "a TLS handshake took too long"),
+    };
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(1_000)
+        .keep_alive_interval(Some(Duration::from_secs(30)));
+    let service = TowerToHyperService::new(api.public_router());
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        debug!(%peer, %error, "a connection ended");
+    }
+}
+
+async fn renew(api: Api) {
+    loop {
+        tokio::time::sleep(RENEW_EVERY).await;
+        if let Err(error) = api.0.identity.authority.renew(api.0.clock.now()) {
+            warn!(%error, "cannot renew the server's certificate");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Patch, in the three forms that are served. Server-side apply is refused in plain words.
+
+use safepoint_machinery::meta;
+use safepoint_machinery::patch::{self as patches, merge_keys};
+use safepoint_machinery::status::{Details, FieldError, Grouped, Reason, Status};
+use serde_json::Value;
+
+use super::Call;
+use super::shape::{self, Strictness};
+use super::update::same_object;
+use super::write::Intent;
+use crate::fault::{self, Problems, at};
+use crate::http::{Content, Reply};
+
+const APPLY: &str = "server-side apply is not served by the embedded API: use a client-side `kubectl apply`, or a JSON, \
+                     merge or strategic merge patch; a Kubernetes cluster serves it";
+
+/// Changes an object as the body says.
+pub(crate) async fn patch(call: &Call, content: &Content) -> Result<Reply, Status> {
+    if call.name.is_empty() {
+        return Err(fault::not_allowed());
+    }
+    let intent = Intent::of_patch(call)?;
+    let form = Form::of(call, content)?;
+    let patch: Value = serde_json::from_slice(&content.bytes)
+        .map_err(|error| fault::bad_request(format!("error decoding patch: {error}")))?;
+    let duplicates = safepoint_schema::duplicate_fields(&content.bytes);
+    let object =
+        call.change(&intent, |old| apply(call, form, old, &patch, &duplicates, intent.strictness)).await?;
+    call.show(object)
+}
+
+/// The result of a patch, as if it had been PUT.
+fn apply(
+    call: &Call,
+    form: Form,
+    old: &Value,
+    patch: &Value,
+    duplicates: &[String],
+    strictness: Strictness,
+) -> Result<Value, Status> {
+    let mut new = patched(form, old, patch, &call.resource.api_version(), &call.resource.kind)?;
+    let was = |field: &str| old.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    for (field, value) in [("apiVersion", was("apiVersion")), ("kind", was("kind"))] {
+        if new.get(field).and_then(Value::as_str) != Some(value.as_str()) {
+            return Err(fault::bad_request(format!(
+                "a patch cannot change the {field} of an object: it is {value}"
+            )));
+        }
+    }
+    // A revision that was in the object is no precondition; one that the patch brings is.
+    if meta::resource_version(&new) == meta::resource_version(old) && !names_revision(form, patch) {
+        super::metadata::of(&mut new).remove("resourceVersion");
+    }
+    if meta::uid(&new) != meta::uid(old) {
+        let value = meta::uid(&new).unwrap_or_default();
+        let mut problems = Problems::new();
+        problems.push(FieldError::invalid(&at("metadata.uid"), value, "field is immutable"));
+        return Err(fault::invalid(&call.resource, &call.name, &problems));
+    }
+    same_object(call, &mut new)?;
+    let unusable = |why: String| {
+        let mut problems = Problems::new();
+        problems.push(FieldError::invalid(&at("patch"), patch.to_string(), why));
+        Status::invalid(Grouped::core(""), "", &problems)
+    };
+    shape::strip(&call.resource, &mut new);
+    shape::check_types(call, &new).map_err(unusable)?;
+    call.note(shape::judge(&call.resource, &mut new, duplicates, strictness).map_err(unusable)?);
+    Ok(new)
+}
+
+/// Whether the author of a patch has said which revision it is for.
+fn names_revision(form: Form, patch: &Value) -> bool {
+    match form {
+        Form::Json => patch.as_array().into_iter().flatten().any(|operation| {
+            operation.get("path").and_then(Value::as_str) == Some("/metadata/resourceVersion")
+        }),
+        Form::Merge | Form::Strategic => meta::resource_version(patch).is_some(),
+    }
+}
+
+/// What a patch makes of a document.
+pub(crate) fn patched(
+    form: Form,
+    old: &Value,
+    patch: &Value,
+    api_version: &str,
+    kind: &str,
+) -> Result<Value, Status> {
+    let patched = match form {
+        Form::Json => patches::json(old, patch),
+        Form::Merge => patches::merge(old, patch),
+        Form::Strategic => match merge_keys::of(api_version, kind) {
+            Some(keys) => patches::strategic(old, patch, keys),
+            None => return Err(fault::unsupported_media_type("415: Unsupported Media Type")),
+        },
+    };
+    patched.map_err(|error| error.status())
+}
+
+/// How a patch is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Json,
+    Merge,
+    Strategic,
+}
+
+impl Form {
+    pub(crate) fn of(call: &Call, content: &Content) -> Result<Form, Status> {
+        match content.kind.as_str() {
+            "application/json-patch+json" => Ok(Form::Json),
+            "application/merge-patch+json" => Ok(Form::Merge),
+            // Custom resources have no merge keys.
+            "application/strategic-merge-patch+json" if call.resource.custom().is_none() => {
+                Ok(Form::Strategic)
+            }
+            "application/apply-patch+yaml" | "application/apply-patch+cbor" => {
+                Err(fault::unsupported_media_type(APPLY))
+            }
+            "application/strategic-merge-patch+json" => Err(fault::unsupported_media_type(
+                "the body of the request was in an unknown format - accepted media types include: \
+                 application/json-patch+json, application/merge-patch+json",
+            )),
+            _ => Err(Status::new(415, Reason::UnsupportedMediaType, "415: Unsupported Media Type")
+                .about(Details::default())),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The shape of objects: is it the kind that the address names, are its fields known, have they the right types.
+//!
+//! Custom resources are pruned, defaulted and validated by their schema. Built-in kinds are only looked at: fields that
+//! nobody knows are reported and kept.
+
+use safepoint_machinery::meta;
+use safepoint_machinery::status::{FieldError, Grouped, Status};
+use serde_json::Value;
+
+use super::Call;
+use crate::fault::{self, Problems};
+use crate::http::Content;
+use crate::openapi;
+use crate::resource::{Resource, Sub};
+
+/// What is done about fields that nobody knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+// === impl Strictness ===
+
+impl Strictness {
+    pub(crate) fn parse(text: Option<&str>, options: &str) -> Result<Strictness, Status> {
+        match text {
+            None | Some("Warn") => Ok(Strictness::Warn),
+            Some("Ignore") => Ok(Strictness::Ignore),
+            Some("Strict") => Ok(Strictness::Strict),
+            Some(other) => {
+                let mut problems = Problems::new();
+                let known = ["", "Ignore", "Strict", "Warn"];
+                problems.push(FieldError::not_supported(&fault::at("fieldValidation"), other, &known));
+                Err(fault::options(options, &problems))
+            }
+        }
+    }
+
+    /// Warnings about what is unknown or given twice, or the refusal of it.
+    fn judge(self, mistakes: Vec<String>) -> Result<Vec<String>, String> {
+        match self {
+            Strictness::Strict if !mistakes.is_empty() => {
+                Err(format!("strict decoding error: {}", mistakes.join(", ")))
+            }
+            Strictness::Warn => Ok(mistakes),
+            Strictness::Ignore | Strictness::Strict => Ok(Vec::new()),
+        }
+    }
+}
+
+/// Reads the object of a POST or PUT. The client is warned of what is odd about it.
+pub(crate) fn read(call: &Call, content: &Content, strictness: Strictness) -> Result<Value, Status> {
+    let resource = &call.resource;
+    let unrecognized = |why: &str| {
+        fault::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): {why}",
+            resource.kind
+        ))
+    };
+    if content.bytes.is_empty() {
+        return Err(unrecognized(
+            "couldn't get version/kind; json parse error: unexpected end of JSON input",
+        ));
+    }
+    let mut object = content.object().map_err(|status| match status.code {
+        400 => unrecognized(&format!("couldn't get version/kind; json parse error: {}", status.message)),
+        _ => status,
+    })?;
+    if !object.is_object() {
+        return Err(unrecognized("couldn't get version/kind; json parse error: it is not an object"));
+    }
+    name_kind(resource, &mut object)?;
+    let mut mistakes =
+        if content.is_json() { safepoint_schema::duplicate_fields(&content.bytes) } else { Vec::new() };
+    let unusable = |why: String| {
+        fault::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {why}",
+            kind = resource.kind,
+            version = resource.version,
+        ))
+    };
+    strip(resource, &mut object);
+    check_types(call, &object).map_err(unusable)?;
+    mistakes.extend(unknown(resource, &mut object));
+    call.note(strictness.judge(mistakes).map_err(unusable)?);
+    Ok(object)
+}
+
+/// The warnings about an object that was patched, or the refusal of it.
+pub(crate) fn judge(
+    resource: &Resource,
+    object: &mut Value,
+    duplicates: &[String],
+    strictness: Strictness,
+) -> Result<Vec<String>, String> {
+    let mut mistakes = duplicates.to_vec();
+    mistakes.extend(unknown(resource, object));
+    strictness.judge(mistakes)
+}
+
+/// An object without a kind is what the address says; one with another kind is refused.
+fn name_kind(resource: &Resource, object: &mut Value) -> Result<(), Status> {
+    let expected = resource.api_version();
+    match (meta::kind(object).unwrap_or_default(), meta::api_version(object).unwrap_or_default()) {
+        ("", "") if resource.custom().is_none() => {}
+        (kind, version) if kind == &*resource.kind && version == expected => {}
+        (kind, version) if kind == &*resource.kind && !version.is_empty() => {
+            return Err(fault::bad_request(format!(
+                "the API version in the data ({version}) does not match the expected API version ({expected})"
+            )));
+        }
+        ("", _) if resource.custom().is_none() => {}
+        (kind, "") if kind == &*resource.kind && resource.custom().is_none() => {}
+        (kind, version) if resource.custom().is_some() && version == expected && !kind.is_empty() => {
+            let mut problems = Problems::new();
+            problems.push(FieldError::invalid(
+                &fault::at("kind"),
+                kind,
+                format!("must be {}", resource.kind),
+            ));
+            let name = meta::name(object).unwrap_or_default();
+            return Err(Status::invalid(Grouped::new(&resource.group, kind), name, &problems));
+        }
+        (kind, version) => {
+            return Err(fault::bad_request(format!(
+                "{kind} in version {version:?} cannot be handled as a {}: expected apiVersion {expected} and kind {}",
+                resource.kind, resource.kind
+            )));
+        }
+    }
+    object["kind"] = (&*resource.kind).into();
+    object["apiVersion"] = expected.into();
+    Ok(())
+}
+
+/// Removes nulls, which say nothing about a built-in kind, and directives that a strategic merge patch has left.
+pub(crate) fn strip(resource: &Resource, object: &mut Value) {
+    // Custom resources have their schema, and in the schemas of a CRD a null may mean something.
+    if resource.custom().is_none() && &*resource.kind != "CustomResourceDefinition" {
+        strip_value(object);
+    }
+}
+
+fn is_directive(name: &str) -> bool {
+    matches!(name, "$patch" | "$retainKeys")
+        || name.starts_with("$setElementOrder/")
+        || name.starts_with("$deleteFromPrimitiveList/")
+}
+
+fn strip_value(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|name, value| !value.is_null() && !is_directive(name));
+            map.values_mut().for_each(strip_value);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip_value),
+        _ => {}
+    }
+}
+
+/// Says which field of a built-in kind has a type that it cannot have.
+pub(crate) fn check_types(call: &Call, object: &Value) -> Result<(), String> {
+    check_metadata(object)?;
+    if call.resource.custom().is_some() {
+        return Ok(());
+    }
+    if let Some(schema) = openapi::shape_of(&call.resource) {
+        schema.mistyped(object)?;
+    }
+    call.resource.rules().unreadable(object).map_or(Ok(()), Err)
+}
+
+/// Metadata has the same types everywhere, and everything else relies on them.
+fn check_metadata(object: &Value) -> Result<(), String> {
+    let Some(metadata) = object.get("metadata") else { return Ok(()) };
+    let wrong = |field: &str, is: &Value, kind: &str| {
+        let is = match is {
+            Value::Array(_) => "array",
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::Object(_) => "object",
+            Value::String(_) | Value::Null => "string",
+        };
+        Err(format!(
+            "json: cannot unmarshal {is} into Go struct field ObjectMeta.metadata{field} of type {kind}"
+        ))
+    };
+    if metadata.is_null() {
+        return Ok(());
+    }
+    if !metadata.is_object() {
+        return wrong("", metadata, "v1.ObjectMeta");
+    }
+    for field in ["name", "generateName", "namespace", "uid", "resourceVersion"] {
+        if let Some(value) = metadata.get(field).filter(|value| !value.is_string() && !value.is_null()) {
+            return wrong(&format!(".{field}"), value, "string");
+        }
+    }
+    for field in ["labels", "annotations"] {
+        match metadata.get(field) {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(map)) => {
+                if let Some(value) = map.values().find(|value| !value.is_string() && !value.is_null()) {
+                    return wrong(&format!(".{field}"), value, "string");
+                }
+            }
+            Some(value) => return wrong(&format!(".{field}"), value, "map[string]string"),
+        }
+    }
+    for (field, items_are) in
+        [("finalizers", Value::is_string as fn(&Value) -> bool), ("ownerReferences", Value::is_object)]
+    {
+        match metadata.get(field) {
+            None | Some(Value::Null) => {}
+            Some(Value::Array(items)) => {
+                if let Some(value) = items.iter().find(|item| !items_are(item)) {
+                    return wrong(&format!(".{field}"), value, "string");
+                }
+            }
+            Some(value) => return wrong(&format!(".{field}"), value, "[]string"),
+        }
+    }
+    Ok(())
+}
+
+/// The fields that nobody knows, as the texts that warnings have. A custom resource is pruned of them.
+fn unknown(resource: &Resource, object: &mut Value) -> Vec<String> {
+    match resource.custom() {
+        Some(custom) => custom.prune(object),
+        None => openapi::shape_of(resource).map(|schema| schema.unknown_fields(object)).unwrap_or_default(),
+    }
+}
+
+/// Brings an object into the shape of its schema, and says what is wrong with it.
+pub(crate) fn shape(
+    resource: &Resource,
+    object: &mut Value,
+    old: Option<&Value>,
+    sub: Option<Sub>,
+) -> Problems {
+    match resource.custom() {
+        Some(custom) => custom.shape(object, old, sub),
+        None => Problems::new(),
+    }
+}

@@ -1,0 +1,79 @@
+//! Update: PUT of a whole object.
+
+use http::StatusCode;
+use safepoint_machinery::meta;
+use safepoint_machinery::status::{FieldError, Status};
+use serde_json::Value;
+
+use super::create::{self, other_namespace};
+use super::write::Intent;
+use super::{Call, metadata, shape};
+use crate::admission::Operation;
+use crate::fault::{self, Problems, at};
+use crate::http::{Content, Reply};
+
+/// Replaces an object, or the part of it that the address names.
+pub(crate) async fn put(call: &Call, content: &Content) -> Result<Reply, Status> {
+    if call.name.is_empty() {
+        return Err(fault::not_allowed());
+    }
+    let intent = Intent::of(call, Operation::Update)?;
+    let mut object = shape::read(call, content, intent.strictness)?;
+    same_object(call, &mut object)?;
+    let rules = call.resource.rules();
+    let key = call.resource.key(&call.namespace, &call.name);
+    let is_there = call.api.0.store.get(&key).is_some();
+    if !is_there && call.sub.is_none() && rules.creates_on_update() {
+        let intent = Intent::of(call, Operation::Create)?;
+        if meta::uid(&object).is_some_and(|uid| !uid.is_empty()) {
+            return Err(fault::conflict(
+                &call.resource,
+                &call.name,
+                "Precondition failed: the object is not there",
+            ));
+        }
+        metadata::of(&mut object).remove("resourceVersion");
+        let object = create::create_object(call, object, &intent).await?;
+        return Ok(call.show(object)?.with_code(StatusCode::CREATED));
+    }
+    let names_revision =
+        meta::resource_version(&object).is_some_and(|revision| !revision.is_empty() && revision != "0");
+    if is_there && !names_revision && rules.needs_revision() && call.sub.is_none() {
+        let mut problems = Problems::new();
+        problems.push(FieldError::invalid(
+            &at("metadata.resourceVersion"),
+            0,
+            "must be specified for an update",
+        ));
+        return Err(fault::invalid(&call.resource, &call.name, &problems));
+    }
+    let object = call.change(&intent, |_| Ok(object.clone())).await?;
+    call.show(object)
+}
+
+/// The body and the address must name the same object.
+pub(crate) fn same_object(call: &Call, object: &mut Value) -> Result<(), Status> {
+    match meta::name(object).unwrap_or_default() {
+        "" => {
+            return Err(fault::bad_request(format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                call.name
+            )));
+        }
+        name if name != call.name => {
+            return Err(fault::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                call.name
+            )));
+        }
+        _ => {}
+    }
+    let said = meta::namespace(object).unwrap_or_default();
+    if !said.is_empty() && said != call.namespace {
+        return Err(other_namespace(said, &call.namespace));
+    }
+    if call.resource.namespaced {
+        metadata::of(object).insert("namespace".to_owned(), call.namespace.as_str().into());
+    }
+    Ok(())
+}
