@@ -154,7 +154,7 @@ impl<'a> Translator<'a> {
                 self.keep(c);
                 // What follows in braces belongs to the escape.
                 if self.rest.peek() == Some(&'{') {
-                    while let Some(c) = self.rest.next() {
+                    for c in self.rest.by_ref() {
                         self.out.push(c);
                         if c == '}' {
                             break;

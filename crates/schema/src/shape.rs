@@ -218,7 +218,7 @@ fn embedded(nodes: &Nodes, node: &Node, value: &mut Value, path: &Path<'_>, foun
                 match (node.property(name), node.additional) {
                     (Some(id), _) => embedded(nodes, nodes.get(id), value, &path.field(name), found),
                     (None, Additional::Schema(id)) => {
-                        embedded(nodes, nodes.get(id), value, &path.key(name), found)
+                        embedded(nodes, nodes.get(id), value, &path.key(name), found);
                     }
                     _ => {}
                 }

@@ -20,6 +20,7 @@ use crate::problem::Problem;
 use crate::shape::{Found, MAX_DEPTH};
 
 type Id = usize;
+type Property = (Box<str>, Id);
 
 /// How deep inline schemas may nest; references do not count.
 const MAX_NESTING: usize = 64;
@@ -37,7 +38,7 @@ struct Node {
     types: Types,
     format: Option<Format>,
     /// Sorted by name. `None` for an object whose fields are its own business.
-    properties: Option<Box<[(Box<str>, Id)]>>,
+    properties: Option<Box<[Property]>>,
     additional: Option<Id>,
     items: Option<Id>,
     /// The first one that takes a value's type is the one that counts.
@@ -237,7 +238,7 @@ impl<'a> Builder<'a> {
             .filter(|schema| schema.get("type").and_then(Value::as_str) != Some("null"))
             .map(|schema| self.schema(schema, nesting + 1))
             .collect();
-        let mut properties: Vec<(Box<str>, Id)> = Vec::new();
+        let mut properties: Vec<Property> = Vec::new();
         for (name, child) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             properties.push((name.as_str().into(), self.schema(child, nesting + 1)));
         }

@@ -52,6 +52,7 @@ pub(crate) fn tidy(object: &mut Value) {
         Value::Null => false,
         Value::Object(map) => !map.is_empty(),
         Value::Array(items) => !items.is_empty(),
+        Value::String(text) => !text.is_empty(),
         _ => true,
     });
 }
@@ -140,11 +141,25 @@ pub(crate) fn check(object: &Value, resource: &Resource, problems: &mut Problems
     check_owners(object, problems);
 }
 
+/// Two equal references to an owner are one. Says whether there were such.
+pub(crate) fn forget_repeated_owners(object: &mut Value) -> bool {
+    let Some(Value::Array(owners)) = of(object).get_mut("ownerReferences") else { return false };
+    let before = owners.len();
+    let mut seen: Vec<Value> = Vec::new();
+    owners.retain(|owner| {
+        let is_new = !seen.contains(owner);
+        seen.push(owner.clone());
+        is_new
+    });
+    owners.len() < before
+}
+
 fn check_owners(object: &Value, problems: &mut Problems) {
     let mut controllers = 0;
     for owner in meta::owner_references(object) {
         let owners = "metadata.ownerReferences";
-        if owner.api_version.is_empty() {
+        let version = owner.api_version.rsplit('/').next().unwrap_or_default();
+        if version.is_empty() || owner.api_version.split('/').count() > 2 {
             problems.push(FieldError::invalid(
                 &at(&format!("{owners}.apiVersion")),
                 owner.api_version,
@@ -154,8 +169,12 @@ fn check_owners(object: &Value, problems: &mut Problems) {
         for (field, value) in [("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)] {
             if value.is_empty() {
                 let path = format!("{owners}.{field}");
-                problems.push(FieldError::invalid(&at(&path), value, format!("{field} must not be empty")));
+                problems.push(FieldError::invalid(&at(&path), value, "must not be empty"));
             }
+        }
+        if owner.api_version == "v1" && owner.kind == "Event" {
+            let text = "/v1, Kind=Event is disallowed from being an owner";
+            problems.push(FieldError::invalid(&at(owners), owner.name, text));
         }
         controllers += usize::from(owner.controller);
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Call;
 use super::shape::{self, Strictness};
-use super::update::same_object;
+use super::update::{self, same_object};
 use super::write::Intent;
 use crate::fault::{self, Problems, at};
 use crate::http::{Content, Reply};
@@ -40,34 +40,62 @@ fn apply(
     strictness: Strictness,
 ) -> Result<Value, Status> {
     let mut new = patched(form, old, patch, &call.resource.api_version(), &call.resource.kind)?;
-    let was = |field: &str| old.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
-    for (field, value) in [("apiVersion", was("apiVersion")), ("kind", was("kind"))] {
-        if new.get(field).and_then(Value::as_str) != Some(value.as_str()) {
-            return Err(fault::bad_request(format!(
-                "a patch cannot change the {field} of an object: it is {value}"
-            )));
-        }
-    }
-    // A revision that was in the object is no precondition; one that the patch brings is.
-    if meta::resource_version(&new) == meta::resource_version(old) && !names_revision(form, patch) {
-        super::metadata::of(&mut new).remove("resourceVersion");
-    }
-    if meta::uid(&new) != meta::uid(old) {
-        let value = meta::uid(&new).unwrap_or_default();
-        let mut problems = Problems::new();
-        problems.push(FieldError::invalid(&at("metadata.uid"), value, "field is immutable"));
-        return Err(fault::invalid(&call.resource, &call.name, &problems));
-    }
-    same_object(call, &mut new)?;
     let unusable = |why: String| {
         let mut problems = Problems::new();
         problems.push(FieldError::invalid(&at("patch"), patch.to_string(), why));
         Status::invalid(Grouped::core(""), "", &problems)
     };
+    keep_kind(call, form, &mut new, old, unusable)?;
     shape::strip(&call.resource, &mut new);
     shape::check_types(call, &new).map_err(unusable)?;
     call.note(shape::judge(&call.resource, &mut new, duplicates, strictness).map_err(unusable)?);
+    same_object(call, &mut new)?;
+    // A revision that was in the object is no precondition; one that the patch brings is.
+    if meta::resource_version(&new) == meta::resource_version(old) && !names_revision(form, patch) {
+        super::metadata::of(&mut new).remove("resourceVersion");
+    } else if call.sub.is_none() && call.resource.rules().needs_revision() && !update::names_revision(&new) {
+        return Err(update::revision_required(call));
+    }
+    if let Some(uid) = meta::uid(&new).filter(|uid| !uid.is_empty() && Some(*uid) != meta::uid(old)) {
+        let mut problems = Problems::new();
+        problems.push(FieldError::invalid(&at("metadata.uid"), uid, "field is immutable"));
+        return Err(fault::invalid(&call.resource, &call.name, &problems));
+    }
     Ok(new)
+}
+
+/// A patch cannot make another kind of an object. What it leaves empty is what the address says.
+fn keep_kind(
+    call: &Call,
+    form: Form,
+    new: &mut Value,
+    old: &Value,
+    unusable: impl Fn(String) -> Status,
+) -> Result<(), Status> {
+    if !new.is_object() {
+        return Err(unusable("what is left is no object".to_owned()));
+    }
+    for field in ["apiVersion", "kind"] {
+        let was = old.get(field).cloned().unwrap_or_default();
+        match new.get(field) {
+            Some(is) if *is == was => continue,
+            None | Some(Value::Null) => {}
+            Some(Value::String(is)) if is.is_empty() => {}
+            Some(_) if form == Form::Strategic => {}
+            Some(is) if call.resource.custom().is_some() => {
+                return Err(fault::bad_request(format!(
+                    "a patch cannot change the {field} of an object to {is}: it is {was}"
+                )));
+            }
+            Some(is) => {
+                return Err(unusable(format!(
+                    "a patch cannot change the {field} of an object to {is}: it is {was}"
+                )));
+            }
+        }
+        new[field] = was;
+    }
+    Ok(())
 }
 
 /// Whether the author of a patch has said which revision it is for.

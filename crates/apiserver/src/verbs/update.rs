@@ -36,19 +36,23 @@ pub(crate) async fn put(call: &Call, content: &Content) -> Result<Reply, Status>
         let object = create::create_object(call, object, &intent).await?;
         return Ok(call.show(object)?.with_code(StatusCode::CREATED));
     }
-    let names_revision =
-        meta::resource_version(&object).is_some_and(|revision| !revision.is_empty() && revision != "0");
-    if is_there && !names_revision && rules.needs_revision() && call.sub.is_none() {
-        let mut problems = Problems::new();
-        problems.push(FieldError::invalid(
-            &at("metadata.resourceVersion"),
-            0,
-            "must be specified for an update",
-        ));
-        return Err(fault::invalid(&call.resource, &call.name, &problems));
+    if is_there && !names_revision(&object) && rules.needs_revision() && call.sub.is_none() {
+        return Err(revision_required(call));
     }
     let object = call.change(&intent, |_| Ok(object.clone())).await?;
     call.show(object)
+}
+
+/// Whether an object says which revision it was made from.
+pub(crate) fn names_revision(object: &Value) -> bool {
+    meta::resource_version(object).is_some_and(|revision| !revision.is_empty() && revision != "0")
+}
+
+/// The refusal of a write that would not notice what others have written.
+pub(crate) fn revision_required(call: &Call) -> Status {
+    let mut problems = Problems::new();
+    problems.push(FieldError::invalid(&at("metadata.resourceVersion"), 0, "must be specified for an update"));
+    fault::invalid(&call.resource, &call.name, &problems)
 }
 
 /// The body and the address must name the same object.

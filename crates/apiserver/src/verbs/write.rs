@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use safepoint_machinery::meta;
-use safepoint_machinery::status::{FieldError, Status};
+use safepoint_machinery::status::{FieldError, Reason, Status};
 use safepoint_store::{Change, Expect, Object, Write, WriteError};
 use serde_json::{Value, json};
 
@@ -96,6 +96,12 @@ impl Call {
         };
         self.mutate(&mut attributes, reshape).await?;
         let mut object = attributes.object.take().unwrap_or_default();
+        if metadata::forget_repeated_owners(&mut object) {
+            self.note(vec![
+                "metadata.ownerReferences contains duplicate entries; API server dedups owner references"
+                    .to_owned(),
+            ]);
+        }
         if old.is_none() {
             // What a new object is follows from what webhooks have made of it: a pod's quality of service, for example.
             rules.begin(&mut object);
@@ -348,13 +354,9 @@ fn check_revision(resource: &Resource, name: &str, wanted: &Value, current: &Obj
         None => Ok(false),
         Some(revision) if revision == current.revision.to_string() => Ok(true),
         Some(revision) if revision.parse::<u64>().is_err() => {
-            let mut problems = Problems::new();
-            problems.push(FieldError::invalid(
-                &at("metadata.resourceVersion"),
-                revision,
-                "must be an unsigned integer",
-            ));
-            Err(fault::invalid(resource, name, &problems))
+            // Kubernetes has no better answer.
+            let why = format!("strconv.ParseUint: parsing {revision:?}: invalid syntax");
+            Err(Status::new(500, Reason::Unknown, why))
         }
         Some(_) => Err(fault::modified(resource, name)),
     }

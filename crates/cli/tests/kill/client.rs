@@ -103,6 +103,9 @@ impl Connection {
             .header(AUTHORIZATION, format!("Bearer {}", self.token))
             .header(CONTENT_TYPE, content_type)
             .body(Full::from(body))?;
+        if self.sender.ready().await.is_err() {
+            return Ok(Outcome::Unknown);
+        }
         let Ok(response) = self.sender.send_request(request).await else { return Ok(Outcome::Unknown) };
         let status = response.status();
         let Ok(body) = response.into_body().collect().await else { return Ok(Outcome::Begun(status)) };

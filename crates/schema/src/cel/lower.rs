@@ -147,14 +147,14 @@ impl<'a> Lowering<'a> {
             return Ok((Expr::Var(slot), of));
         }
         match TYPE_NAMES.into_iter().find(|known| *known == name) {
-            Some(name) => Ok((Expr::TypeName(name), Type::Type)),
+            Some(name) => Ok((Expr::TypeName(name), Type::Meta)),
             None => Err(undeclared(at, name)),
         }
     }
 
     fn select(&mut self, at: Offset, of: &Ast, field: &str, mode: Mode) -> Lowered {
         if let Some(name) = type_path(of, field).filter(|_| mode == Mode::Value) {
-            return Ok((Expr::TypeName(name), Type::Type));
+            return Ok((Expr::TypeName(name), Type::Meta));
         }
         let (of, of_type) = self.lower(of)?;
         let property = unescape(field).unwrap_or_else(|| field.to_owned());

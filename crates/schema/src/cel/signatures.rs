@@ -243,7 +243,7 @@ fn read_type(text: &'static str) -> Type {
         "bytes" => Type::Bytes,
         "duration" => Type::Duration,
         "timestamp" => Type::Timestamp,
-        "type" => Type::Type,
+        "type" => Type::Meta,
         name => Type::Named(name),
     }
 }

@@ -20,7 +20,7 @@ pub(super) enum Type {
     Duration,
     Timestamp,
     /// The type of a type.
-    Type,
+    Meta,
     List(Arc<Type>),
     Map(Arc<Type>, Arc<Type>),
     Optional(Arc<Type>),
@@ -139,7 +139,7 @@ impl fmt::Display for Type {
             Self::Bytes => out.write_str("bytes"),
             Self::Duration => out.write_str("duration"),
             Self::Timestamp => out.write_str("timestamp"),
-            Self::Type => out.write_str("type"),
+            Self::Meta => out.write_str("type"),
             Self::List(item) => write!(out, "list({item})"),
             Self::Map(key, value) => write!(out, "map({key}, {value})"),
             Self::Optional(inner) => write!(out, "optional_type({inner})"),

@@ -40,7 +40,7 @@ fn value(nodes: &Nodes, node: &Node, here: &Value, path: &Path<'_>, out: &mut Ve
                 match (node.property(name), node.additional) {
                     (Some(id), _) => value(nodes, nodes.get(id), child, &path.field(name), out),
                     (None, Additional::Schema(id)) => {
-                        value(nodes, nodes.get(id), child, &path.key(name), out)
+                        value(nodes, nodes.get(id), child, &path.key(name), out);
                     }
                     _ => {}
                 }
@@ -65,7 +65,7 @@ fn resource(map: &Map<String, Value>, path: &Path<'_>, out: &mut Vec<Problem>) {
             None => out.push(Problem::required(path, "")),
             // A value that is no text has been reported when the resource was shaped.
             Some(Value::String(text)) if text.is_empty() => {
-                out.push(Problem::invalid(path, "", "must not be empty"))
+                out.push(Problem::invalid(path, "", "must not be empty"));
             }
             Some(Value::String(text)) => {
                 out.extend(fault(text).map(|detail| Problem::invalid(path, text.as_str(), detail)));

@@ -78,8 +78,8 @@ fn map_list(items: &[Value], keys: &[Box<str>], path: &Path<'_>, out: &mut Vec<P
 
 /// The key fields that an item has.
 fn identity(item: &Value, keys: &[Box<str>]) -> Value {
-    let field = |key: &Box<str>| Some((key.to_string(), item.get(&**key)?.clone()));
-    Value::Object(keys.iter().filter_map(field).collect::<Map<_, _>>())
+    let field = |key: &str| Some((key.to_owned(), item.get(key)?.clone()));
+    Value::Object(keys.iter().filter_map(|key| field(key)).collect::<Map<_, _>>())
 }
 
 /// A text that only equal values share. A whole float is not the same as an integer.

@@ -84,7 +84,7 @@ impl Checker<'_> {
                 (go::float_v(limit), if upper { float > limit } else { float < limit }, equal)
             }
         };
-        if !beyond && !(exclusive && equal) {
+        if !(beyond || exclusive && equal) {
             return None;
         }
         let relation = match (upper, exclusive) {

@@ -3,14 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use regex::Regex;
-use serde_json::Value;
-
 use crate::format::Format;
 use crate::node::{Additional, Checks, ListKind, Node, NodeId, Nodes, Types};
 use crate::pattern;
 use crate::problem::Problem;
 use crate::raw::{Raw, RawAdditional};
+use regex::Regex;
 
 use super::structural::types;
 
@@ -114,7 +112,7 @@ impl Builder {
             min_properties: raw.count("minProperties"),
             unique_items: raw.flag("uniqueItems"),
             pattern: raw.text("pattern").map(|pattern| self.pattern(pattern)).transpose()?,
-            one_of_values: raw.list("enum").iter().cloned().collect::<Vec<Value>>().into(),
+            one_of_values: raw.list("enum").to_vec().into(),
             required: boxed(&raw.texts("required")),
             all_of: self.all(raw, "allOf")?,
             any_of: self.all(raw, "anyOf")?,

@@ -33,7 +33,7 @@ pub(super) fn is_uuid(text: &str, version: Option<char>) -> bool {
     }
     let version_fits = version.is_none_or(|version| groups[2].starts_with(version));
     let variant_fits = match version {
-        Some('4' | '5') => groups[3].starts_with(|c: char| matches!(c, '8' | '9' | 'a' | 'b' | 'A' | 'B')),
+        Some('4' | '5') => groups[3].starts_with(['8', '9', 'a', 'b', 'A', 'B']),
         _ => true,
     };
     rest.is_empty() && version_fits && variant_fits
@@ -64,7 +64,7 @@ pub(super) fn is_isbn10(text: &str) -> bool {
 pub(super) fn is_isbn13(text: &str) -> bool {
     let Some(all) = digits(&without_separators(text)).filter(|all| all.len() == 13) else { return false };
     let sum: u32 = all.iter().zip([1, 3].into_iter().cycle()).map(|(digit, weight)| digit * weight).sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 /// A card number of a known issuer that passes the Luhn check; everything that is not a digit is ignored.
@@ -89,7 +89,7 @@ pub(super) fn is_credit_card(text: &str) -> bool {
             (_, double) => double,
         })
         .sum();
-    known && sum % 10 == 0
+    known && sum.is_multiple_of(10)
 }
 
 /// `123-45-6789`: eleven characters, each separator a dash or a space.

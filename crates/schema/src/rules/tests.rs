@@ -17,7 +17,7 @@ fn check(schema: &Schema, spec: Value, old: Option<Value>) -> Vec<String> {
     outcome.problems.iter().map(ToString::to_string).collect()
 }
 
-fn replicas(rule: Value) -> Schema {
+fn replicas(rule: &Value) -> Schema {
     schema(json!({"type": "object", "x-kubernetes-validations": [rule], "properties": {
         "min": {"type": "integer"}, "max": {"type": "integer"}, "m": {"type": "object", "additionalProperties": {"type": "string"}},
     }}))
@@ -26,7 +26,7 @@ fn replicas(rule: Value) -> Schema {
 #[test]
 fn a_broken_rule_says_its_message() {
     let broken = json!({"min": 2, "max": 1});
-    let text = |rule: Value| check(&replicas(rule), broken.clone(), None);
+    let text = |rule: Value| check(&replicas(&rule), broken.clone(), None);
     let rule = "self.min <= self.max";
     assert_eq!(text(json!({"rule": rule})), ["spec: Invalid value: failed rule: self.min <= self.max"]);
     assert_eq!(
@@ -43,7 +43,7 @@ fn a_broken_rule_says_its_message() {
         let texts = text(json!({"rule": rule, "message": "m", "messageExpression": expression}));
         assert_eq!(texts, ["spec: Invalid value: m"]);
     }
-    assert!(check(&replicas(json!({"rule": rule})), json!({"min": 1, "max": 2}), None).is_empty());
+    assert!(check(&replicas(&json!({"rule": rule})), json!({"min": 1, "max": 2}), None).is_empty());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn reason_and_place_are_the_rules_to_choose() {
     let text = |reason: &str, path: &str| {
         let rule =
             json!({"rule": "self.min <= self.max", "message": "m", "reason": reason, "fieldPath": path});
-        check(&replicas(rule), broken.clone(), None)
+        check(&replicas(&rule), broken.clone(), None)
     };
     assert_eq!(text("FieldValueForbidden", ".min"), ["spec.min: Forbidden: m"]);
     assert_eq!(text("FieldValueRequired", ".m['a.b']"), ["spec.m[a.b]: Required value: m"]);

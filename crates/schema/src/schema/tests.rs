@@ -15,13 +15,13 @@ fn schema() -> Schema {
     .unwrap()
 }
 
-fn object(spec: Value) -> Value {
+fn object(spec: &Value) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "x"}, "spec": spec})
 }
 
 #[test]
 fn admitting_prunes_defaults_and_validates() {
-    let mut new = object(json!({"size": 0, "sise": 1}));
+    let mut new = object(&json!({"size": 0, "sise": 1}));
     let outcome = schema().admit(&mut new, None, Options::default());
     assert_eq!(new["spec"], json!({"size": 0, "mode": "slow"}));
     assert_eq!(outcome.unknown_fields, [r#"unknown field "spec.sise""#]);
@@ -34,7 +34,7 @@ fn admitting_prunes_defaults_and_validates() {
 
 #[test]
 fn steps_can_be_left_out() {
-    let mut new = object(json!({"size": 0, "sise": 1}));
+    let mut new = object(&json!({"size": 0, "sise": 1}));
     let before = new.clone();
     let options = Options { prune: false, default: false, validate: false, status_only: false };
     let outcome = schema().admit(&mut new, None, options);
@@ -57,7 +57,7 @@ fn a_change_of_the_status_is_not_asked_about_the_rest() {
 
 #[test]
 fn metadata_that_cannot_be_decoded_ends_the_walk() {
-    let mut new = object(json!({"size": 0}));
+    let mut new = object(&json!({"size": 0}));
     new["metadata"]["labels"] = json!({"a": 1});
     let outcome = schema().admit(&mut new, None, Options::default());
     assert_eq!(outcome.problems.len(), 1);
@@ -66,7 +66,7 @@ fn metadata_that_cannot_be_decoded_ends_the_walk() {
 
 #[test]
 fn a_stored_object_gains_new_defaults() {
-    let mut stored = object(json!({"size": 1}));
+    let mut stored = object(&json!({"size": 1}));
     schema().apply_defaults(&mut stored);
     assert_eq!(stored["spec"], json!({"size": 1, "mode": "slow"}));
 }

@@ -129,7 +129,7 @@ fn a_store_that_failed_opens_again_with_all_that_was_answered() {
     wait(store.write(Write::create(pod("a"), json!({})))).unwrap_err();
     store.close();
 
-    let synced_only = TestDisk::holding(disk.after_power_cut(disk.now(), || false));
+    let synced_only = TestDisk::holding(disk.after_power_cut());
     let store = store_on(&synced_only);
     assert_eq!(store.get(&pod("kept")).unwrap(), kept.object);
     assert_eq!(store.get(&pod("a")), None);

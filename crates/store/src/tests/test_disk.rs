@@ -26,6 +26,14 @@ pub(super) struct Held {
     disk: TestDisk,
 }
 
+/// What a power cut would have left, at one moment after another.
+pub(super) struct PowerCuts {
+    /// What was synced until the last moment that was asked for.
+    synced: Vec<u8>,
+    until: usize,
+    log: Vec<Op>,
+}
+
 #[derive(Debug, Default)]
 struct Inner {
     state: Mutex<State>,
@@ -120,28 +128,15 @@ impl TestDisk {
         disk
     }
 
-    /// What the disk holds if the power is cut at that moment: everything that was synced, and of the rest
-    /// the sectors that `keeps` says.
-    pub(super) fn after_power_cut(&self, moment: usize, mut keeps: impl FnMut() -> bool) -> Vec<u8> {
+    /// What the disk holds if the power is cut now and nothing survives but what was synced.
+    pub(super) fn after_power_cut(&self) -> Vec<u8> {
+        self.power_cuts().at(self.now(), || false)
+    }
+
+    /// Cuts the power at moments of the past.
+    pub(super) fn power_cuts(&self) -> PowerCuts {
         let state = self.lock();
-        let log = &state.log[..moment];
-        let synced = log.iter().rposition(|op| matches!(op, Op::Sync)).map_or(0, |last| last + 1);
-        let mut image = state.base.clone();
-        for (at, op) in log.iter().enumerate() {
-            match op {
-                Op::Sync => {}
-                Op::SetLen(len) if at < synced || keeps() => image.resize(*len, 0),
-                Op::SetLen(_) => {}
-                Op::Write(offset, data) => {
-                    for (nth, sector) in data.chunks(SECTOR).enumerate() {
-                        if at < synced || keeps() {
-                            write(&mut image, offset + nth * SECTOR, sector);
-                        }
-                    }
-                }
-            }
-        }
-        image
+        PowerCuts { synced: state.base.clone(), until: 0, log: state.log.clone() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -156,13 +151,48 @@ impl TestDisk {
         if state.is_full && !matches!(op, Op::Sync) {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        match &op {
-            Op::Write(offset, data) => write(&mut state.shown, *offset, data),
-            Op::SetLen(len) => state.shown.resize(*len, 0),
-            Op::Sync => {}
-        }
+        op.apply(&mut state.shown, || true);
         state.log.push(op);
         Ok(())
+    }
+}
+
+// === impl PowerCuts ===
+
+impl PowerCuts {
+    /// What the disk holds if the power is cut at that moment: everything that was synced, and of the rest
+    /// the sectors that `keeps` says. The moments must not go back.
+    pub(super) fn at(&mut self, moment: usize, mut keeps: impl FnMut() -> bool) -> Vec<u8> {
+        let log = &self.log[..moment];
+        let synced = log.iter().rposition(|op| matches!(op, Op::Sync)).map_or(0, |last| last + 1);
+        assert!(self.until <= synced, "the moments go back");
+        for op in &log[self.until..synced] {
+            op.apply(&mut self.synced, || true);
+        }
+        self.until = synced;
+        let mut image = self.synced.clone();
+        for op in &log[synced..] {
+            op.apply(&mut image, &mut keeps);
+        }
+        image
+    }
+}
+
+impl Op {
+    fn apply(&self, image: &mut Vec<u8>, mut keeps: impl FnMut() -> bool) {
+        match self {
+            Self::Sync => {}
+            Self::SetLen(len) => {
+                if keeps() {
+                    image.resize(*len, 0);
+                }
+            }
+            Self::Write(offset, data) => {
+                for (nth, sector) in data.chunks(SECTOR).enumerate().filter(|_| keeps()) {
+                    write(image, offset + nth * SECTOR, sector);
+                }
+            }
+        }
     }
 }
 

@@ -5,7 +5,12 @@ use serde_json::json;
 use super::{MAGIC, ProtobufError, decode};
 
 fn bytes(number: u8, content: &[u8]) -> Vec<u8> {
-    let mut field = vec![number << 3 | 2, u8::try_from(content.len()).unwrap()];
+    let tag = u16::from(number) << 3 | 2;
+    let mut field = match u8::try_from(tag) {
+        Ok(short) if short < 0x80 => vec![short],
+        _ => vec![(tag & 0x7f) as u8 | 0x80, (tag >> 7) as u8],
+    };
+    field.push(u8::try_from(content.len()).unwrap());
     field.extend_from_slice(content);
     field
 }

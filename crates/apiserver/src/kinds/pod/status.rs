@@ -27,7 +27,10 @@ pub(super) fn begin(pod: &mut Value) {
 /// Old kubelets leave out what they do not know.
 pub(super) fn carry(new: &mut Value, old: &Value) {
     let before = part(old, "status");
-    let Some(status) = new.get_mut("status") else { return };
+    if !new.get("status").is_some_and(Value::is_object) {
+        new["status"] = serde_json::json!({});
+    }
+    let status = &mut new["status"];
     drop_empty(status, "qosClass");
     if has(before, "qosClass") {
         set_default(status, "qosClass", part(before, "qosClass").clone());

@@ -1,7 +1,7 @@
 //! Reading what a running program prints, line by line, and never waiting for ever.
 
 use std::io::{BufRead, BufReader, Read};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 
 use super::PATIENCE;
@@ -37,6 +37,18 @@ impl Lines {
                     }
                 }
                 Err(why) => panic!("no line {what} came ({why}), but:\n{}", self.seen.join("\n")),
+            }
+        }
+    }
+
+    /// Reads until there is nothing more.
+    #[track_caller]
+    pub(crate) fn until_end(&mut self) {
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) => self.seen.push(line),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => panic!("it goes on and on:\n{}", self.seen.join("\n")),
             }
         }
     }

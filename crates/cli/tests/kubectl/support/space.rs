@@ -141,6 +141,13 @@ impl Running {
     #[track_caller]
     pub(crate) fn end(mut self, last_words: &str) {
         self.lines.until_words(last_words);
+        self.finish();
+    }
+
+    /// Waits until it has ended by itself, with success.
+    #[track_caller]
+    pub(crate) fn finish(mut self) {
+        self.lines.until_end();
         assert!(self.child.wait().unwrap().success());
     }
 
