@@ -123,7 +123,7 @@ impl Api {
     }
 
     /// The API as a service that asks everybody for a bearer token.
-    pub(crate) fn public_router(&self) -> Router {
+    pub fn guarded_router(&self) -> Router {
         let api = self.clone();
         Router::new().fallback(move |request| verbs::answer(api.clone(), request))
     }

@@ -130,7 +130,7 @@ async fn serve(
         .timer(TokioTimer::new())
         .max_concurrent_streams(1_000)
         .keep_alive_interval(Some(Duration::from_secs(30)));
-    let service = TowerToHyperService::new(api.public_router());
+    let service = TowerToHyperService::new(api.guarded_router());
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let ended = tokio::select! {

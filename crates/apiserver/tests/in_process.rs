@@ -1,8 +1,9 @@
-//! The cases of the conformance suite against the embedded server in the same process: no socket, no TLS, no token.
+//! The cases of the conformance suite against the embedded server in the same process: no socket and no TLS.
 
 use std::process::ExitCode;
 
-use safepoint_apiserver::{Api, Options, User};
+use anyhow::Context as _;
+use safepoint_apiserver::{Api, Options};
 use safepoint_conformance::{Server, run};
 use tokio_util::sync::CancellationToken;
 
@@ -12,12 +13,16 @@ fn main() -> ExitCode {
         let data = tempfile::tempdir()?;
         let api = Api::open(Options::new(data.path())).await?;
         let stop = CancellationToken::new();
-        let router = api.router(User::admin());
+        let kubeconfig = std::fs::read_to_string(api.admin_kubeconfig("https://in.process")?)?;
+        let token =
+            kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token:")).context("a token")?;
+        let token = token.trim().trim_matches('"').to_owned();
+        let router = api.guarded_router();
         tokio::spawn({
             let stop = stop.clone();
             async move { api.run_controllers(stop).await }
         });
         let guard = (data, stop.drop_guard());
-        Ok(Server::in_process("embedded", router, "").with_controllers().keeping(guard))
+        Ok(Server::in_process("embedded", router, &token).with_controllers().keeping(guard))
     })
 }

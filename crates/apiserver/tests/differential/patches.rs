@@ -135,7 +135,7 @@ impl Merging {
 
 fn speaks_of(member: &Member, is_there: bool, dice: &mut Dice) -> bool {
     let percent = match member.need {
-        Need::Always => 20,
+        Need::Must | Need::Always => 20,
         Need::Often => 20,
         Need::Rarely | Need::Choice => 3,
         Need::InPatches => 1,

@@ -123,7 +123,9 @@ impl<'a> Writes<'a> {
             return Ok(Outcome::Refused);
         }
         setup.push(ask);
-        Ok(Outcome::Done(real.object))
+        let mut object = real.object;
+        forget_now(&mut object);
+        Ok(Outcome::Done(object))
     }
 
     /// Sends a request that has no consequences.
@@ -290,7 +292,6 @@ fn make_change(kind: &Kind, object: &str, current: &Value, dice: &mut Dice) -> A
             let mut whole = current.clone();
             let patch = Merging { strategic: false }.patch(shape, Some(current), dice);
             merge(&mut whole, &patch);
-            forget_now(&mut whole);
             Ask::put(path, whole)
         }
     }

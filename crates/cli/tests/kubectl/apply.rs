@@ -67,7 +67,10 @@ fn what_cannot_change_is_named() {
     space.apply(TWO_CONTAINERS);
     space.file("pod.yaml", &TWO_CONTAINERS.replace("fast", "slow"));
     let refusal = space.refused("apply -f pod.yaml");
-    assert_has(&refusal, "The Pod \"web\" is invalid: spec: Forbidden: pod updates may not change fields other than");
+    assert_has(
+        &refusal,
+        "The Pod \"web\" is invalid: spec: Forbidden: pod updates may not change fields other than",
+    );
     assert_has(&refusal, "slow");
 }
 
@@ -75,7 +78,10 @@ fn what_cannot_change_is_named() {
 fn a_dry_run_changes_nothing() {
     let space = Space::new();
     space.file("settings.yaml", FIRST);
-    assert_eq!(space.run("apply -f settings.yaml --dry-run=server"), "configmap/settings created (server dry run)\n");
+    assert_eq!(
+        space.run("apply -f settings.yaml --dry-run=server"),
+        "configmap/settings created (server dry run)\n"
+    );
     assert_has(&space.refused("get cm settings"), "not found");
     space.apply(FIRST);
     space.file("settings.yaml", SECOND);

@@ -30,7 +30,10 @@ fn config_maps_and_secrets_are_made_from_texts_and_files() {
     let space = Space::new();
     space.file("notes.txt", "two\nlines\n");
     space.run("create configmap settings --from-literal=mode=fast --from-file=notes.txt");
-    assert_eq!(space.run("get cm settings -o jsonpath='{.data.mode} {.data.notes\\.txt}'"), "fast two\nlines\n");
+    assert_eq!(
+        space.run("get cm settings -o jsonpath='{.data.mode} {.data.notes\\.txt}'"),
+        "fast two\nlines\n"
+    );
     std::fs::write(space.folder().join("raw.bin"), [0, 159, 146, 150]).unwrap();
     space.run("create configmap binary --from-file=raw.bin");
     assert_eq!(space.run("get cm binary -o jsonpath='{.binaryData}'"), r#"{"raw.bin":"AJ+Slg=="}"#);
@@ -75,7 +78,10 @@ fn a_service_account_gets_a_token_that_works() {
     let review: serde_json::Value =
         serde_json::from_str(&space.run("create token robot --duration=20m -o json")).unwrap();
     assert_eq!(review["spec"]["expirationSeconds"], 1200);
-    assert_has(&space.refused("create token robot --duration=1m"), "may not specify a duration less than 10 minutes");
+    assert_has(
+        &space.refused("create token robot --duration=1m"),
+        "may not specify a duration less than 10 minutes",
+    );
     assert_has(&space.refused("create token nobody"), "serviceaccounts \"nobody\" not found");
 
     // A token is good as long as its account.
@@ -87,18 +93,30 @@ fn a_service_account_gets_a_token_that_works() {
 fn a_pod_is_run_and_exposed() {
     let space = Space::new();
     assert_eq!(space.run("run web --image=server:1 --port=80"), "pod/web created\n");
-    assert_eq!(space.run("get pods -l run=web -o jsonpath='{.items[*].spec.containers[0].image}'"), "server:1");
+    assert_eq!(
+        space.run("get pods -l run=web -o jsonpath='{.items[*].spec.containers[0].image}'"),
+        "server:1"
+    );
     assert_eq!(space.run("expose pod web --port=80 --cluster-ip=None"), "service/web exposed\n");
-    assert_eq!(space.run("get svc web -o jsonpath='{.spec.selector}{.spec.ports[0].port}'"), r#"{"run":"web"}80"#);
+    assert_eq!(
+        space.run("get svc web -o jsonpath='{.spec.selector}{.spec.ports[0].port}'"),
+        r#"{"run":"web"}80"#
+    );
 }
 
 #[test]
 fn objects_are_made_replaced_and_deleted_at_raw_paths() {
     let space = Space::new();
     let path = format!("/api/v1/namespaces/{}/configmaps", space.namespace());
-    space.file("a.json", r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"n": "1"}}"#);
+    space.file(
+        "a.json",
+        r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"n": "1"}}"#,
+    );
     assert_has(&space.run(&format!("create --raw {path} -f a.json")), r#""kind":"ConfigMap""#);
-    space.file("a.json", r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"n": "2"}}"#);
+    space.file(
+        "a.json",
+        r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"n": "2"}}"#,
+    );
     assert_has(&space.run(&format!("replace --raw {path}/a -f a.json")), r#""data":{"n":"2"}"#);
     assert_has(&space.run(&format!("delete --raw {path}/a")), r#""status":"Success""#);
 }

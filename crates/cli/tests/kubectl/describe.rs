@@ -34,7 +34,11 @@ fn a_pod_is_described_with_its_events() {
     assert_has(&text, "node.kubernetes.io/not-ready:NoExecute op=Exists for 300s");
     assert_table(
         below(&text, "Events:"),
-        &["Type Reason Age From Message", "---- ------ ---- ---- -------", "Warning Odd * (x3 over *) tester something is odd"],
+        &[
+            "Type Reason Age From Message",
+            "---- ------ ---- ---- -------",
+            "Warning Odd * (x3 over *) tester something is odd",
+        ],
     );
 }
 
@@ -108,5 +112,8 @@ fn objects_are_described_by_label_and_by_the_beginning_of_their_names() {
     assert!(both.matches("\nNamespace:").count() == 2, "{both}");
     assert_eq!(field(&space.run("describe pods -l run=db"), "Name:"), "db");
     assert_eq!(field(&space.run("describe pod we"), "Name:"), "web");
-    assert_eq!(space.refused("describe pod nobody"), "Error from server (NotFound): pods \"nobody\" not found\n");
+    assert_eq!(
+        space.refused("describe pod nobody"),
+        "Error from server (NotFound): pods \"nobody\" not found\n"
+    );
 }

@@ -52,7 +52,10 @@ fn events_are_listed_in_both_apis() {
 #[test]
 fn events_are_selected_by_what_they_are_about_and_sorted_by_time() {
     let space = two_events();
-    assert_table(&space.run("get events --field-selector involvedObject.name=web,type=Warning"), &[HEADING, ODD]);
+    assert_table(
+        &space.run("get events --field-selector involvedObject.name=web,type=Warning"),
+        &[HEADING, ODD],
+    );
     assert_table(&space.run("get events.events.k8s.io --field-selector reason=Read"), &[HEADING, READ]);
     assert_table(&space.run("get events --sort-by=.metadata.name"), &[HEADING, READ, ODD]);
 }
@@ -60,7 +63,10 @@ fn events_are_selected_by_what_they_are_about_and_sorted_by_time() {
 #[test]
 fn kubectl_events_counts_and_filters_them() {
     let space = two_events();
-    let (read, odd) = ("* Normal Read ConfigMap/settings somebody has read it", "* (x3 over *) Warning Odd Pod/web something is odd");
+    let (read, odd) = (
+        "* Normal Read ConfigMap/settings somebody has read it",
+        "* (x3 over *) Warning Odd Pod/web something is odd",
+    );
     // In the order of time; the warning was a minute earlier.
     assert_table(&space.run("events"), &[HEADING, odd, read]);
     assert_table(&space.run("events --for pod/web"), &[HEADING, odd]);

@@ -43,7 +43,8 @@ fn all_namespaces_are_listed_at_once() {
         ["NAMESPACE", "NAME", "READY", "STATUS", "RESTARTS", "AGE"]
     );
     for space in [&one, &other] {
-        let rows = table.lines().filter(|line| line.starts_with(space.namespace())).collect::<Vec<_>>().join("\n");
+        let rows =
+            table.lines().filter(|line| line.starts_with(space.namespace())).collect::<Vec<_>>().join("\n");
         assert_table(&rows, &["* db 0/1 Pending 0 *", "* web 0/1 Pending 0 *"]);
     }
     assert_eq!(
@@ -55,7 +56,9 @@ fn all_namespaces_are_listed_at_once() {
 #[test]
 fn a_list_is_sorted_by_any_field() {
     let space = two_pods();
-    let by = |field: &str| space.run(&format!("get pods --no-headers -o custom-columns=:.metadata.name --sort-by={field}"));
+    let by = |field: &str| {
+        space.run(&format!("get pods --no-headers -o custom-columns=:.metadata.name --sort-by={field}"))
+    };
     assert_eq!(by(".spec.containers[0].image").split_whitespace().collect::<Vec<_>>(), ["db", "web"]);
     assert_eq!(by("{.metadata.creationTimestamp}").split_whitespace().count(), 2);
     assert_table(
@@ -74,7 +77,10 @@ fn a_list_that_comes_in_pages_is_whole() {
         space.run("get configmaps --chunk-size=1 -o name --field-selector metadata.name!=kube-root-ca.crt"),
         "configmap/page-0\nconfigmap/page-1\nconfigmap/page-2\n"
     );
-    assert_table(&space.run("get pods --chunk-size=1 --no-headers"), &["db 0/1 Pending 0 *", "web 0/1 Pending 0 *"]);
+    assert_table(
+        &space.run("get pods --chunk-size=1 --no-headers"),
+        &["db 0/1 Pending 0 *", "web 0/1 Pending 0 *"],
+    );
 }
 
 #[test]

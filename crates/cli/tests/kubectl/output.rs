@@ -50,7 +50,10 @@ spec: {holderIdentity: me}
     assert_table(&space.run("get sa robot"), &["NAME AGE", "robot *"]);
     assert_table(
         &space.run("get svc web -o wide"),
-        &["NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE SELECTOR", "web ClusterIP None <none> 80/TCP * app=web"],
+        &[
+            "NAME TYPE CLUSTER-IP EXTERNAL-IP PORT(S) AGE SELECTOR",
+            "web ClusterIP None <none> 80/TCP * app=web",
+        ],
     );
     assert_table(&space.run("get lease lock"), &["NAME HOLDER AGE", "lock me *"]);
     assert_table(
@@ -102,7 +105,9 @@ fn parts_of_objects_are_picked() {
     assert_eq!(space.run("get pods -o name"), "pod/db\npod/web\n");
     assert_eq!(space.run("get pods -o jsonpath='{.items[*].metadata.name}'"), "db web");
     assert_eq!(
-        space.run(r#"get pods -o jsonpath='{range .items[?(@.spec.nodeName=="rover")]}{.metadata.name}{"\n"}{end}'"#),
+        space.run(
+            r#"get pods -o jsonpath='{range .items[?(@.spec.nodeName=="rover")]}{.metadata.name}{"\n"}{end}'"#
+        ),
         "web\n"
     );
     assert_table(

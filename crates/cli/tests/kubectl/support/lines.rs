@@ -14,7 +14,10 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    #[expect(clippy::disallowed_methods, reason = "a pipe can be waited for with a limit from another thread only")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a pipe can be waited for with a limit from another thread only"
+    )]
     pub(crate) fn of(pipe: impl Read + Send + 'static) -> Self {
         let (sender, lines) = channel();
         // It ends with the pipe, which ends with the program, or when nobody wants to know.

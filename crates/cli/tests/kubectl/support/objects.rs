@@ -45,7 +45,14 @@ pub(crate) const NODE_STATUS: &str = r#"{"status": {
         "bootID": "b", "kubeProxyVersion": ""}}}"#;
 
 /// An event about an object of the core group.
-pub(crate) fn event_about(kind: &str, name: &str, namespace: &str, uid: &str, reason: &str, message: &str) -> String {
+pub(crate) fn event_about(
+    kind: &str,
+    name: &str,
+    namespace: &str,
+    uid: &str,
+    reason: &str,
+    message: &str,
+) -> String {
     format!(
         "
 apiVersion: v1

@@ -35,7 +35,9 @@ pub(crate) struct Server {
 enum Running {
     Safepoint(Child),
     /// Held, so that it runs.
-    Kubernetes { _plane: Box<ControlPlane> },
+    Kubernetes {
+        _plane: Box<ControlPlane>,
+    },
 }
 
 impl Server {

@@ -121,6 +121,13 @@ impl<'a> Space<'a> {
         self.run("apply -f applied.yaml")
     }
 
+    /// Returns when a custom kind answers. Kubernetes says a moment too early that it is established.
+    pub(crate) fn until_served(&self, version: &str, plural: &str) {
+        while self.kubectl(&format!("get --raw /apis/{version}/{plural}")).code != Some(0) {
+            assert!(!self.is_safepoint(), "{plural} of {version} are established, but not served");
+        }
+    }
+
     /// Starts a kubectl that goes on.
     pub(crate) fn start(&self, line: &str) -> Running {
         // Nobody reads what it complains about: it goes where the test's own complaints go.
