@@ -51,7 +51,7 @@ enum Command {
         #[command(subcommand)]
         what: kubernetes::Kubernetes,
     },
-    /// Writes the table by which the embedded API reads protobuf, from the Go types of Kubernetes.
+    /// Writes the tables by which the embedded API reads and writes built-in kinds, from the Go types of Kubernetes.
     Wire,
 }
 

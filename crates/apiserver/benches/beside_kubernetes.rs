@@ -43,7 +43,8 @@ fn main() -> Result<()> {
         "a process may not open enough files: run `ulimit -n {OPEN_FILES}` in this shell and try again"
     );
     // Beside the build and not in a temporary folder, which on some systems is in memory: syncs are to be real.
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).context("cannot make a folder for data")?;
+    let folder =
+        tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).context("cannot make a folder for data")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let report = runtime.block_on(run(Path::new(&binary), folder.path()))?;
     println!("\n{report}");
@@ -57,7 +58,8 @@ async fn run(binary: &Path, folder: &Path) -> Result<Report> {
     );
     let mut report = Report::default();
     starting::measure(&sides, folder, &mut report).await?;
-    let servers = sides.try_map(async |side| side.start(&folder.join(side.name()).join("running")).await).await?;
+    let servers =
+        sides.try_map(async |side| side.start(&folder.join(side.name()).join("running")).await).await?;
     writing::measure(&servers, &mut report).await?;
     watching::measure(&servers, &mut report).await?;
     Ok(report)

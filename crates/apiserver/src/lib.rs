@@ -33,6 +33,7 @@ mod registry;
 mod resource;
 mod server;
 mod table;
+mod typed;
 mod verbs;
 mod webhooks;
 

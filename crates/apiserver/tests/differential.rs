@@ -14,14 +14,18 @@ mod differential {
     pub(crate) mod kinds;
     pub(crate) mod patches;
     pub(crate) mod pods;
+    pub(crate) mod selectors;
     pub(crate) mod servers;
     pub(crate) mod shape;
     pub(crate) mod shrink;
+    pub(crate) mod watches;
     pub(crate) mod writes;
 }
 
 use anyhow::Result;
+use differential::selectors;
 use differential::servers::Servers;
+use differential::watches;
 use differential::writes::Writes;
 
 /// The seed of a run that is not told one. It is fixed, so that nobody's change fails by another's bad luck.
@@ -47,4 +51,18 @@ async fn both_servers_make_the_same_of_an_object_and_a_patch() -> Result<()> {
     let (n_compared, findings) = Writes::compare(&servers, seed(), requests()).await?;
     println!("{n_compared} requests were compared");
     findings.into_result(seed())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_servers_select_the_same_objects() -> Result<()> {
+    let servers = Servers::start("selectors").await?;
+    selectors::compare(&servers, seed(), requests()).await?.into_result(seed())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_servers_show_the_same_events() -> Result<()> {
+    let servers = Servers::start("watches").await?;
+    let n_events = watches::compare(&servers, seed(), requests().div_ceil(100)).await?;
+    println!("{n_events} events were compared");
+    Ok(())
 }

@@ -45,7 +45,10 @@ impl<T> Pair<T> {
     }
 
     /// The same for things that change.
-    pub(crate) async fn try_map_mut<U>(&mut self, mut work: impl AsyncFnMut(&mut T) -> Result<U>) -> Result<Pair<U>> {
+    pub(crate) async fn try_map_mut<U>(
+        &mut self,
+        mut work: impl AsyncFnMut(&mut T) -> Result<U>,
+    ) -> Result<Pair<U>> {
         let safepoint = work(&mut self.safepoint).await.context("Safepoint")?;
         let kubernetes = work(&mut self.kubernetes).await.context("Kubernetes")?;
         Ok(Pair { safepoint, kubernetes })

@@ -99,17 +99,27 @@ impl Connection {
     }
 
     /// Asks, whatever the answer is.
-    pub(crate) async fn ask(&mut self, method: Method, path: &str, body: Bytes) -> Result<(StatusCode, Bytes)> {
+    pub(crate) async fn ask(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> Result<(StatusCode, Bytes)> {
         let response = self.send(method, path, body).await?;
         let status = response.status();
-        let body = response.into_body().collect().await.with_context(|| format!("half an answer to {path}"))?;
+        let body =
+            response.into_body().collect().await.with_context(|| format!("half an answer to {path}"))?;
         Ok((status, body.to_bytes()))
     }
 
     /// Asks for something that must not be refused.
     pub(crate) async fn call(&mut self, method: Method, path: &str, body: Bytes) -> Result<Bytes> {
         let (status, answer) = self.ask(method, path, body).await?;
-        ensure!(status.is_success(), "{path} was answered with {status}: {}", String::from_utf8_lossy(&answer));
+        ensure!(
+            status.is_success(),
+            "{path} was answered with {status}: {}",
+            String::from_utf8_lossy(&answer)
+        );
         Ok(answer)
     }
 

@@ -44,7 +44,8 @@ impl Recipe {
         }
         let (from, to) = (original.to_string_lossy(), folder.to_string_lossy());
         let command_line = |name: &str| -> Result<Vec<String>> {
-            let (_, pid) = plane.pids().into_iter().find(|(of, _)| *of == name).context("it was just started")?;
+            let (_, pid) =
+                plane.pids().into_iter().find(|(of, _)| *of == name).context("it was just started")?;
             let line = fs::read_to_string(format!("/proc/{pid}/cmdline"))?;
             Ok(line.split_terminator('\0').map(|argument| argument.replace(&*from, &to)).collect())
         };
@@ -70,7 +71,11 @@ impl Recipe {
             [("etcd-servers", &*format!("http://{etcd_address}")), ("secure-port", &port.to_string())];
         let mut apiserver = self.run(&self.apiserver, &data.join("kube-apiserver.log"), &changes)?;
         while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
-            ensure!(apiserver.child().try_wait()?.is_none(), "kube-apiserver has ended: see its log in {}", data.display());
+            ensure!(
+                apiserver.child().try_wait()?.is_none(),
+                "kube-apiserver has ended: see its log in {}",
+                data.display()
+            );
             tokio::time::sleep(POLL).await;
         }
         let access = Access::new(&format!("127.0.0.1:{port}"), self.ca.as_bytes(), &self.token)?;

@@ -42,7 +42,10 @@ pub(crate) fn at_step(pod: &Bytes, step: u64) -> Result<Bytes> {
     let begin = find(pod, ANNOTATION).context("the annotation is gone")? + ANNOTATION.len();
     let mut changed = pod.to_vec();
     let value = format!("{step:08}");
-    changed.get_mut(begin..begin + FIRST.len()).context("the value is cut off")?.copy_from_slice(value.as_bytes());
+    changed
+        .get_mut(begin..begin + FIRST.len())
+        .context("the value is cut off")?
+        .copy_from_slice(value.as_bytes());
     Ok(changed.into())
 }
 

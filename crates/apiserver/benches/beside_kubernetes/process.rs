@@ -40,7 +40,8 @@ impl Drop for Process {
 /// How many files this process, and what it starts, may open.
 pub(crate) fn most_open_files() -> Result<u64> {
     let limits = fs::read_to_string("/proc/self/limits").context("cannot read the limits of this process")?;
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).context("no such limit")?;
+    let line =
+        limits.lines().find_map(|line| line.strip_prefix("Max open files")).context("no such limit")?;
     let soft = line.split_whitespace().next().context("no number")?;
     Ok(soft.parse().unwrap_or(u64::MAX))
 }

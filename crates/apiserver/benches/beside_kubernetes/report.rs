@@ -42,7 +42,8 @@ impl Report {
 
     /// Adds the medians of two blocks of durations.
     pub(crate) fn add_times(&mut self, name: &'static str, times: &Pair<Vec<Duration>>) {
-        let middle = |times: &[Duration]| median(&times.iter().map(Duration::as_secs_f64).collect::<Vec<_>>());
+        let middle =
+            |times: &[Duration]| median(&times.iter().map(Duration::as_secs_f64).collect::<Vec<_>>());
         let medians = Pair::of(1e3 * middle(&times.safepoint), 1e3 * middle(&times.kubernetes));
         self.add(name, Unit::Milliseconds, &medians);
     }

@@ -21,7 +21,11 @@ impl Binary {
     /// Starts it on a data folder, which may be empty or not be there. It is ready when this returns.
     pub(crate) fn start(&self, data: &Path) -> Result<(Vec<Process>, Access)> {
         let mut command = Command::new(&self.0);
-        command.args(["up", "--listen", "127.0.0.1:0", "--data"]).arg(data).stdin(Stdio::null()).stdout(Stdio::piped());
+        command
+            .args(["up", "--listen", "127.0.0.1:0", "--data"])
+            .arg(data)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
         let mut process = Process::start(&mut command)?;
         let output = process.child().stdout.take().context("the output is piped")?;
         let mut address = None;

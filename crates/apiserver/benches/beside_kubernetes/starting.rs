@@ -29,7 +29,8 @@ struct Story {
 
 pub(crate) async fn measure(sides: &Pair<Side>, folder: &Path, report: &mut Report) -> Result<()> {
     for block in 0..BLOCKS {
-        let stories = sides.try_map(async |side| story(side, &folder.join(side.name()).join(block.to_string())).await);
+        let stories =
+            sides.try_map(async |side| story(side, &folder.join(side.name()).join(block.to_string())).await);
         let Pair { safepoint, kubernetes } = stories.await?;
         let mut add = |name, unit, of: fn(&Story) -> f64| {
             report.add(name, unit, &Pair::of(of(&safepoint), of(&kubernetes)));

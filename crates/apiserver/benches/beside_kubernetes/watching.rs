@@ -40,14 +40,16 @@ pub(crate) async fn measure(servers: &Pair<Server>, report: &mut Report) -> Resu
     let everything = |_| "/api/v1/namespaces/watched/pods?watch=true".to_owned();
     let by_node = |node| format!("/api/v1/pods?watch=true&fieldSelector=spec.nodeName%3Dnode-{node}");
 
-    let mut one = servers.try_map(async |server| Watched::begin(server, "one", 1, 1, everything).await).await?;
+    let mut one =
+        servers.try_map(async |server| Watched::begin(server, "one", 1, 1, everything).await).await?;
     for _ in 0..BLOCKS {
         let times = one.try_map_mut(async |watched| watched.measure(WRITES).await).await?;
         report.add_times("a write until its event, 1 watch", &times);
     }
     drop(one);
 
-    let mut nodes = servers.try_map(async |server| Watched::begin(server, "nodes", WATCHES, 1, by_node).await).await?;
+    let mut nodes =
+        servers.try_map(async |server| Watched::begin(server, "nodes", WATCHES, 1, by_node).await).await?;
     let memory = servers.try_map(async |server| server.memory()).await?;
     report.add("memory, with 1,000 watches and all of this behind it", Unit::Mebibytes, &memory);
     for _ in 0..BLOCKS {
@@ -83,9 +85,7 @@ impl Watched {
             let path = format!("{}&resourceVersion={from}", path(number));
             let mut events = server.access.connect().await?.watch(&path).await?;
             let arrived = arrived.clone();
-            tasks.spawn(async move {
-                while events.next().await.is_ok() && arrived.send(now()).is_ok() {}
-            });
+            tasks.spawn(async move { while events.next().await.is_ok() && arrived.send(now()).is_ok() {} });
         }
         let path = format!("{}/{name}", collection("watched"));
         Ok(Watched { writer, path, current, step: 0, arrivals, concerned, _watches: tasks })

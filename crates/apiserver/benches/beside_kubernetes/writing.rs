@@ -48,7 +48,12 @@ pub(crate) async fn measure(servers: &Pair<Server>, report: &mut Report) -> Resu
 
 pub(crate) async fn create_namespace(server: &Server, name: &str) -> Result<()> {
     let namespace = serde_json::json!({ "metadata": { "name": name } });
-    server.access.connect().await?.call(Method::POST, "/api/v1/namespaces", namespace.to_string().into()).await?;
+    server
+        .access
+        .connect()
+        .await?
+        .call(Method::POST, "/api/v1/namespaces", namespace.to_string().into())
+        .await?;
     Ok(())
 }
 

@@ -94,6 +94,7 @@ impl Rules for Pods {
             "spec.hostNetwork",
             "status.phase",
             "status.podIP",
+            "status.podIPs",
             "status.nominatedNodeName",
         ]
     }

@@ -150,7 +150,9 @@ fn check_source(volume: &Value, at: &FieldPath, problems: &mut Problems) {
     let others: Vec<&&str> = found.collect();
     check_one(source, part(volume, source), &at.child(source), problems);
     for other in others {
-        problems.push(FieldError::forbidden(&at.child(other), "may not specify more than 1 volume type"));
+        // Kubernetes has a typo here, and tools match on fields.
+        let named = if *other == &"downwardAPI" { "downwarAPI" } else { other };
+        problems.push(FieldError::forbidden(&at.child(named), "may not specify more than 1 volume type"));
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) async fn create(call: &Call, content: &Content) -> Result<Reply, Stat
 /// Creates an object that has been read.
 pub(crate) async fn create_object(call: &Call, mut object: Value, intent: &Intent) -> Result<Value, Status> {
     let resource = &call.resource;
-    check_place(call, &mut object)?;
+    same_namespace(call, &mut object)?;
     if meta::resource_version(&object).is_some_and(|revision| !revision.is_empty() && revision != "0") {
         let why = "resourceVersion should not be set on objects to be created";
         return Err(Status::new(500, Reason::Unknown, why));
@@ -97,26 +97,18 @@ fn keeps_status(resource: &Resource) -> bool {
     &*resource.collection == "nodes"
 }
 
-/// The body and the address must name the same place.
-fn check_place(call: &Call, object: &mut Value) -> Result<(), Status> {
-    let said = meta::namespace(object).unwrap_or_default().to_owned();
-    if call.resource.namespaced {
-        if !said.is_empty() && said != call.namespace {
-            return Err(other_namespace(&said, &call.namespace));
-        }
-        metadata::of(object).insert("namespace".to_owned(), call.namespace.as_str().into());
-    } else if !said.is_empty() {
-        return Err(other_namespace(&said, ""));
-    } else {
+/// The body and the address must name the same namespace. What is outside of namespaces has none, whatever it says.
+pub(crate) fn same_namespace(call: &Call, object: &mut Value) -> Result<(), Status> {
+    if !call.resource.namespaced {
         metadata::of(object).remove("namespace");
+        return Ok(());
     }
+    if meta::namespace(object).is_some_and(|said| !said.is_empty() && said != call.namespace) {
+        let why = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(fault::bad_request(why));
+    }
+    metadata::of(object).insert("namespace".to_owned(), call.namespace.as_str().into());
     Ok(())
-}
-
-pub(crate) fn other_namespace(_said: &str, _place: &str) -> Status {
-    fault::bad_request(
-        "the namespace of the provided object does not match the namespace sent on the request",
-    )
 }
 
 /// Nothing begins in a namespace that is missing or ending.

@@ -127,7 +127,7 @@ pub(crate) fn check(object: &Value, resource: &Resource, problems: &mut Problems
     for (index, finalizer) in meta::finalizers(object).into_iter().enumerate() {
         let path = at("metadata.finalizers").index(index);
         for text in names::qualified_name(finalizer) {
-            problems.push(FieldError::invalid(&path, finalizer, text));
+            problems.push(FieldError::invalid(&at("metadata.finalizers"), finalizer, text));
         }
         // Only the core group asks for this.
         if resource.group.is_empty()

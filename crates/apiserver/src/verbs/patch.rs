@@ -46,8 +46,7 @@ fn apply(
         Status::invalid(Grouped::core(""), "", &problems)
     };
     keep_kind(call, form, &mut new, old, unusable)?;
-    shape::strip(&call.resource, &mut new);
-    shape::check_types(call, &new).map_err(unusable)?;
+    shape::settle(call, &mut new).map_err(unusable)?;
     call.note(shape::judge(&call.resource, &mut new, duplicates, strictness).map_err(unusable)?);
     same_object(call, &mut new)?;
     // A revision that was in the object is no precondition; one that the patch brings is.
@@ -79,6 +78,13 @@ fn keep_kind(
         let was = old.get(field).cloned().unwrap_or_default();
         match new.get(field) {
             Some(is) if *is == was => continue,
+            // Without a version Kubernetes finds nothing in the document, not even a name.
+            None | Some(Value::Null) if is_version_of_builtin(call, form, field) => {
+                return Err(update::nameless(call));
+            }
+            Some(Value::String(is)) if is.is_empty() && is_version_of_builtin(call, form, field) => {
+                return Err(update::nameless(call));
+            }
             None | Some(Value::Null) => {}
             Some(Value::String(is)) if is.is_empty() => {}
             Some(_) if form == Form::Strategic => {}
@@ -96,6 +102,10 @@ fn keep_kind(
         new[field] = was;
     }
     Ok(())
+}
+
+fn is_version_of_builtin(call: &Call, form: Form, field: &str) -> bool {
+    field == "apiVersion" && form != Form::Strategic && call.resource.custom().is_none()
 }
 
 /// Whether the author of a patch has said which revision it is for.

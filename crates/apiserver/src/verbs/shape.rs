@@ -12,6 +12,7 @@ use crate::fault::{self, Problems};
 use crate::http::Content;
 use crate::openapi;
 use crate::resource::{Resource, Sub};
+use crate::typed;
 
 /// What is done about fields that nobody knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +82,7 @@ pub(crate) fn read(call: &Call, content: &Content, strictness: Strictness) -> Re
             version = resource.version,
         ))
     };
-    strip(resource, &mut object);
-    check_types(call, &object).map_err(unusable)?;
+    settle(call, &mut object).map_err(unusable)?;
     mistakes.extend(unknown(resource, &mut object));
     call.note(strictness.judge(mistakes).map_err(unusable)?);
     Ok(object)
@@ -135,41 +135,37 @@ fn name_kind(resource: &Resource, object: &mut Value) -> Result<(), Status> {
     Ok(())
 }
 
-/// Removes nulls, which say nothing about a built-in kind, and directives that a strategic merge patch has left.
-pub(crate) fn strip(resource: &Resource, object: &mut Value) {
-    // Custom resources have their schema, and in the schemas of a CRD a null may mean something.
-    if resource.custom().is_none() && &*resource.kind != "CustomResourceDefinition" {
-        strip_value(object);
+/// Brings a document into the form in which its kind is kept, or says which field has a type that it cannot have.
+pub(crate) fn settle(call: &Call, object: &mut Value) -> Result<(), String> {
+    let resource = &call.resource;
+    if resource.custom().is_some() {
+        return check_metadata(object);
     }
+    if typed::knows(&resource.group, &resource.kind) {
+        typed::round_trip(&resource.group, &resource.kind, object)?;
+    } else {
+        // In the schemas of a CRD a null may mean something.
+        if &*resource.kind != "CustomResourceDefinition" {
+            drop_nulls(object);
+        }
+        check_metadata(object)?;
+        if let Some(schema) = openapi::shape_of(resource) {
+            schema.mistyped(object)?;
+        }
+    }
+    resource.rules().unreadable(object).map_or(Ok(()), Err)
 }
 
-fn is_directive(name: &str) -> bool {
-    matches!(name, "$patch" | "$retainKeys")
-        || name.starts_with("$setElementOrder/")
-        || name.starts_with("$deleteFromPrimitiveList/")
-}
-
-fn strip_value(value: &mut Value) {
+/// Removes nulls, which say nothing about a built-in kind.
+fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {
-            map.retain(|name, value| !value.is_null() && !is_directive(name));
-            map.values_mut().for_each(strip_value);
+            map.retain(|_, value| !value.is_null());
+            map.values_mut().for_each(drop_nulls);
         }
-        Value::Array(items) => items.iter_mut().for_each(strip_value),
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
         _ => {}
     }
-}
-
-/// Says which field of a built-in kind has a type that it cannot have.
-pub(crate) fn check_types(call: &Call, object: &Value) -> Result<(), String> {
-    check_metadata(object)?;
-    if call.resource.custom().is_some() {
-        return Ok(());
-    }
-    if let Some(schema) = openapi::shape_of(&call.resource) {
-        schema.mistyped(object)?;
-    }
-    call.resource.rules().unreadable(object).map_or(Ok(()), Err)
 }
 
 /// Metadata has the same types everywhere, and everything else relies on them.
@@ -242,6 +238,10 @@ pub(crate) fn shape(
 ) -> Problems {
     match resource.custom() {
         Some(custom) => custom.shape(object, old, sub),
-        None => Problems::new(),
+        None => {
+            // It has been read before: a webhook that made nonsense of it is told when the object is checked.
+            let _ = typed::round_trip(&resource.group, &resource.kind, object);
+            Problems::new()
+        }
     }
 }

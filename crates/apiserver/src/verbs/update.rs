@@ -5,7 +5,7 @@ use safepoint_machinery::meta;
 use safepoint_machinery::status::{FieldError, Status};
 use serde_json::Value;
 
-use super::create::{self, other_namespace};
+use super::create;
 use super::write::Intent;
 use super::{Call, metadata, shape};
 use crate::admission::Operation;
@@ -55,14 +55,19 @@ pub(crate) fn revision_required(call: &Call) -> Status {
     fault::invalid(&call.resource, &call.name, &problems)
 }
 
+/// The refusal of an object that does not say its name.
+pub(crate) fn nameless(call: &Call) -> Status {
+    fault::bad_request(format!(
+        "the name of the object ({} based on URL) was undeterminable: name must be provided",
+        call.name
+    ))
+}
+
 /// The body and the address must name the same object.
 pub(crate) fn same_object(call: &Call, object: &mut Value) -> Result<(), Status> {
     match meta::name(object).unwrap_or_default() {
         "" => {
-            return Err(fault::bad_request(format!(
-                "the name of the object ({} based on URL) was undeterminable: name must be provided",
-                call.name
-            )));
+            return Err(nameless(call));
         }
         name if name != call.name => {
             return Err(fault::bad_request(format!(
@@ -72,12 +77,5 @@ pub(crate) fn same_object(call: &Call, object: &mut Value) -> Result<(), Status>
         }
         _ => {}
     }
-    let said = meta::namespace(object).unwrap_or_default();
-    if !said.is_empty() && said != call.namespace {
-        return Err(other_namespace(said, &call.namespace));
-    }
-    if call.resource.namespaced {
-        metadata::of(object).insert("namespace".to_owned(), call.namespace.as_str().into());
-    }
-    Ok(())
+    create::same_namespace(call, object)
 }

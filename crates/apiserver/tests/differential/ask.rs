@@ -30,6 +30,9 @@ pub(crate) struct Answer {
 /// What the server makes itself, and no two servers alike.
 const OWN: [&str; 4] = ["uid", "resourceVersion", "managedFields", "selfLink"];
 
+/// The end of what is said about a member that only the embedded server shows.
+pub(crate) const EXTRA: &str = " extra";
+
 /// What stands for a moment that the server chose.
 pub(crate) const NOW: &str = "now";
 
@@ -137,7 +140,7 @@ fn first_difference(real: &Value, embedded: &Value, at: &str) -> Option<String> 
                 let at = format!("{at}.{key}");
                 match (one.get(key), other.get(key)) {
                     (Some(_), None) => return Some(format!("{at} missing")),
-                    (None, Some(_)) => return Some(format!("{at} extra")),
+                    (None, Some(_)) => return Some(format!("{at}{EXTRA}")),
                     (Some(one), Some(other)) => {
                         if let Some(place) = first_difference(one, other, &at) {
                             return Some(place);
@@ -173,7 +176,7 @@ fn without_places(text: &str) -> String {
 }
 
 /// Removes what differs from server to server.
-fn normalise(body: &mut Value) {
+pub(crate) fn normalise(body: &mut Value) {
     for field in OWN {
         if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove(field);

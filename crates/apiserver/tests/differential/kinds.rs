@@ -42,6 +42,7 @@ impl Kind {
     pub(crate) fn make(&self, dice: &mut Dice) -> Value {
         let mut made = self.shape.value(dice);
         if let Some(object) = made.as_object_mut() {
+            tame(object.get_mut("metadata"));
             object.insert("apiVersion".to_owned(), self.api_version.into());
             object.insert("kind".to_owned(), self.kind.into());
             if self.is_born_with_status
@@ -52,6 +53,21 @@ impl Kind {
             }
         }
         made
+    }
+}
+
+/// Takes back what no two servers can answer alike: a name that is drawn, and an owner that is not there, for whose sake
+/// one of the servers would remove the object.
+fn tame(metadata: Option<&mut Value>) {
+    let Some(metadata) = metadata.and_then(Value::as_object_mut) else { return };
+    if metadata.get("name").is_none_or(Value::is_null) {
+        metadata.remove("generateName");
+    }
+    for owner in metadata.get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten() {
+        let is_gone = |uid: &Value| uid.as_str().is_some_and(|uid| !uid.is_empty() && !OWNERS.contains(&uid));
+        if owner.get("uid").is_some_and(is_gone) {
+            owner["uid"] = OWNERS[0].into();
+        }
     }
 }
 
@@ -306,7 +322,8 @@ fn hooks() -> Shape {
         rarely("timeoutSeconds", any([1, 30]).or([0, 31])),
         rarely("objectSelector", object(vec![often("matchLabels", labels())])),
     ];
-    whole(vec![often("webhooks", keyed("name", hook))])
+    // Where there are no hooks, an empty list of them counts as a change there.
+    whole(vec![must("webhooks", keyed("name", hook))])
 }
 
 /// A list of one or two of these.

@@ -37,6 +37,12 @@ pub(crate) struct Side {
     names: Vec<(&'static str, String)>,
 }
 
+/// A stream of events, one document in each line.
+pub(crate) struct Events {
+    body: Body,
+    unread: Vec<u8>,
+}
+
 /// The real one, started by the first test that asks and ended with the process.
 fn real() -> Result<&'static ControlPlane> {
     static REAL: OnceLock<Result<ControlPlane, String>> = OnceLock::new();
@@ -132,6 +138,19 @@ impl Side {
         Ok((head.status.as_u16(), serde_json::from_str(&text).unwrap_or(Value::String(text))))
     }
 
+    /// Watches. A refusal is an error.
+    pub(crate) async fn watch(&self, path: &str) -> Result<Events> {
+        let ask = Ask::get(path.to_owned());
+        let response =
+            timeout(LIMIT, self.client.send(self.request(&ask, "")?)).await.context("no answer")??;
+        anyhow::ensure!(
+            response.status().is_success(),
+            "the watch is refused with {}: {ask}",
+            response.status()
+        );
+        Ok(Events { body: response.into_body(), unread: Vec::new() })
+    }
+
     fn request(&self, ask: &Ask, name: &str) -> Result<Request<Body>> {
         let mut request = Request::builder()
             .method(ask.method.clone())
@@ -153,5 +172,24 @@ impl Side {
             text = text.replace(uid, placeholder);
         }
         if name.is_empty() { text } else { text.replace(name, NAME) }
+    }
+}
+
+// === impl Events ===
+
+impl Events {
+    /// The next event. The end of the stream is an error.
+    pub(crate) async fn next(&mut self) -> Result<Value> {
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.unread.drain(..=end).collect();
+                return Ok(serde_json::from_slice(&line)?);
+            }
+            let frame = timeout(LIMIT, self.body.frame())
+                .await
+                .context("no event")?
+                .context("the stream ended")??;
+            self.unread.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
+        }
     }
 }

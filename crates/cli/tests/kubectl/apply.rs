@@ -117,7 +117,8 @@ fn a_list_that_was_exported_is_applied_and_created_again() {
     space.run("create cm two --from-literal=n=2");
     space.file("list.yaml", &space.run("get cm one two -o yaml"));
     assert_eq!(space.run("apply -f list.yaml"), "configmap/one configured\nconfigmap/two configured\n");
-    assert_eq!(space.run("apply -f list.yaml"), "configmap/one unchanged\nconfigmap/two unchanged\n");
+    // Their revisions are in the file.
+    assert_has(&space.refused("apply -f list.yaml"), "the object has been modified");
     space.run("delete -f list.yaml");
     assert_eq!(space.run("create -f list.yaml"), "configmap/one created\nconfigmap/two created\n");
 }

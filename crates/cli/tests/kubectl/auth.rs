@@ -95,8 +95,5 @@ fn a_node_may_read_the_secrets_of_its_own_pods() {
 #[test]
 fn a_token_that_nobody_knows_opens_nothing() {
     let space = Space::new();
-    assert_has(
-        &space.refused("get pods --token=friend"),
-        "error: You must be logged in to the server (Unauthorized)",
-    );
+    assert_has(&space.refused("get pods --token=friend"), "error: You must be logged in to the server");
 }

@@ -29,9 +29,12 @@ fn an_edit_that_is_refused_is_kept_for_another_try() {
     space.apply(POD);
     // The editor is opened again with the reason at the top; as it changes nothing more, kubectl gives up.
     let refused = space.edit("s/restartPolicy: Always/restartPolicy: Sometimes/", "edit pod web").refused();
-    assert_has(&refused, "pods \"web\" was not valid:");
-    assert_has(&refused, "spec.restartPolicy: Unsupported value: \"Sometimes\"");
-    assert_has(&refused, "A copy of your changes has been stored to ");
+    assert_has(&refused, "error: pods \"web\" is invalid\n");
+    let (_, rest) = refused.split_once("A copy of your changes has been stored to \"").unwrap();
+    let copy = std::fs::read_to_string(rest.split('"').next().unwrap()).unwrap();
+    assert_has(&copy, "# pods \"web\" was not valid:\n");
+    assert_has(&copy, "# * spec.restartPolicy: Unsupported value: \"Sometimes\"");
+    assert_has(&copy, "\n  restartPolicy: Sometimes\n");
 }
 
 #[test]
@@ -70,12 +73,14 @@ fn an_object_is_replaced_unless_it_has_changed_meanwhile() {
 #[test]
 fn a_forced_replacement_is_a_new_object() {
     let space = Space::new();
-    space.apply(POD);
+    // It is on no node, so nobody has to end it first.
+    let pod = POD.replace("  nodeName: rover\n", "");
+    space.apply(&pod);
     let uid = space.run("get pod web -o jsonpath={.metadata.uid}");
-    space.file("pod.yaml", &POD.replace("value: fast", "value: slow"));
+    space.file("pod.yaml", &pod.replace("value: fast", "value: slow"));
     assert_has(&space.refused("replace -f pod.yaml"), "pod updates may not change fields other than");
-    let said = space.run("replace --force --grace-period=0 -f pod.yaml");
-    assert_has(&said, "pod \"web\" force deleted");
+    let said = space.run("replace --force -f pod.yaml");
+    assert_has(&said, "pod \"web\" deleted");
     assert_has(&said, "pod/web replaced");
     assert_eq!(space.run("get pod web -o jsonpath={.spec.containers[0].env[0].value}"), "slow");
     assert_ne!(space.run("get pod web -o jsonpath={.metadata.uid}"), uid);

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::support::{Space, assert_has, assert_lacks, assert_table, widgets};
+use crate::support::{Space, assert_has, assert_lacks, assert_table, event_about, widgets};
 
 /// The project's CRDs, applied once for all tests.
 fn with_project_kinds() -> Space<'static> {
@@ -165,6 +165,19 @@ fn columns_are_those_of_the_definition() {
 }
 
 #[test]
+fn a_custom_resource_is_described_with_its_events() {
+    let (space, group) = with_widgets();
+    let uid = space.run(&format!("get widget.{group} a -o jsonpath={{.metadata.uid}}"));
+    space.file("event.yaml", &event_about("Widget", "a", space.namespace(), &uid, "Odd", "something is odd"));
+    space.run("create -f event.yaml");
+    let text = space.run(&format!("describe widget.{group} a"));
+    assert_has(&text, &format!("API Version:  {group}/v1\nKind:         Widget\n"));
+    assert_has(&text, "Spec:\n  Colour:    red\n  Replicas:  1\n");
+    let (_, event) = text.split_once("-------\n").unwrap();
+    assert_table(event, &["Warning Odd * (x3 over *) tester something is odd"]);
+}
+
+#[test]
 fn a_custom_resource_is_scaled() {
     let (space, group) = with_widgets();
     let scale = |flags: &str| space.kubectl(&format!("scale widget.{group}/a {flags}"));
@@ -254,8 +267,8 @@ fn objects_go_with_their_definition() {
     );
     assert_eq!(space.run(&format!("api-resources --api-group={group} --no-headers")), "");
     assert_has(
-        &space.refused(&format!("explain widgets.{group}")),
-        "the server doesn't have a resource type \"widgets\"",
+        &space.refused(&format!("explain widgets --api-version={group}/v1")),
+        &format!("couldn't find resource for \"{group}/v1, Resource=widgets\""),
     );
 }
 

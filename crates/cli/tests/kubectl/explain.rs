@@ -52,7 +52,10 @@ fn every_kind_is_explained() {
         ("sa", "automountServiceAccountToken\t<boolean>"),
         ("lease.spec", "holderIdentity\t<string>"),
         ("event", "involvedObject\t<ObjectReference> -required-"),
-        ("events.events.k8s.io", "GROUP:      events.k8s.io\nKIND:       Event\nVERSION:    v1\n"),
+        (
+            "events --api-version=events.k8s.io/v1",
+            "GROUP:      events.k8s.io\nKIND:       Event\nVERSION:    v1\n",
+        ),
         ("crd.spec.versions", "additionalPrinterColumns\t<[]CustomResourceColumnDefinition>"),
         ("validatingwebhookconfigurations.webhooks", "failurePolicy\t<string>"),
         ("pod.metadata", "ownerReferences\t<[]OwnerReference>"),

@@ -37,7 +37,7 @@ fn a_node_is_tainted_and_untainted() {
     assert_eq!(taint("dedicated=leg:NoExecute --overwrite").ok(), format!("node/{name} modified\n"));
     assert_eq!(taints(), "leg:NoExecute ");
     assert_eq!(taint("dedicated=leg:NoSchedule").ok(), format!("node/{name} tainted\n"));
-    assert_eq!(taints(), "leg:NoExecute leg:NoSchedule ");
+    assert_eq!(taints(), "leg:NoSchedule leg:NoExecute ");
     assert_eq!(taint("dedicated:NoExecute-").ok(), format!("node/{name} untainted\n"));
     assert_eq!(taint("dedicated-").ok(), format!("node/{name} untainted\n"));
     assert_eq!(taints(), "");

@@ -72,7 +72,7 @@ fn nodes_have_the_columns_of_kubernetes() {
         &space.run(&format!("get node {name} -o wide")),
         &[
             "NAME STATUS ROLES AGE VERSION INTERNAL-IP EXTERNAL-IP OS-IMAGE KERNEL-VERSION CONTAINER-RUNTIME",
-            &format!("{name} Ready edge * v1.36.4 10.0.0.7 <none> Linux 6.12 containerd://2"),
+            &format!("{name} Ready edge * v1.36.4 10.0.0.7 <none> Linux 6.12 (amd64) containerd://2"),
         ],
     );
 }

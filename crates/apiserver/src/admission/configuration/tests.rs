@@ -1,3 +1,5 @@
+//! Configurations as people write them, right and wrong.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Expressions that are accepted, refused, and survive hostile input.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Which hooks want which requests.
+
 use std::collections::BTreeMap;
 
 use serde_json::json;

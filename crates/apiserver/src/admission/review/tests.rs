@@ -1,3 +1,5 @@
+//! Questions as hooks get them, and answers as hooks give them.
+
 use serde_json::json;
 
 use super::*;

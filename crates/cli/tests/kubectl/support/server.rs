@@ -63,6 +63,10 @@ impl Server {
         let flags = vec!["--disable-admission-plugins=ServiceAccount".to_owned()];
         let options = Options { controllers: true, apiserver_flags: flags, ..Options::default() };
         let plane = ControlPlane::start_with(&options).unwrap();
+        // Its controllers delete pods whose node is not there.
+        let rover = tempfile::NamedTempFile::new().unwrap();
+        fs::write(rover.path(), super::node("rover")).unwrap();
+        plane.run(&["create", "-f", &rover.path().to_string_lossy()]).unwrap();
         Self {
             kubeconfig: plane.kubeconfig_path().to_owned(),
             running: Running::Kubernetes { _plane: Box::new(plane) },
@@ -106,6 +110,8 @@ impl Server {
         let Running::Safepoint(child) = &mut self.running else { panic!("only Safepoint is stopped") };
         let told = Command::new("kill").arg(child.id().to_string()).status().unwrap();
         assert!(told.success(), "it has ended by itself");
+        // To wait for a child is to close its pipe, which would kill it before it has stopped.
+        let _held = child.stdin.take();
         let status = child.wait().unwrap();
         (status.success(), fs::read_to_string(data.join("log")).unwrap())
     }

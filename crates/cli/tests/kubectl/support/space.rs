@@ -1,8 +1,8 @@
 //! A place on the server where one test is alone, and kubectl there.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -24,6 +24,8 @@ pub(crate) struct Space<'a> {
 pub(crate) struct Running {
     child: Child,
     lines: Lines,
+    /// The file that it writes its complaints into.
+    complaints: PathBuf,
 }
 
 impl Space<'static> {
@@ -68,7 +70,7 @@ impl<'a> Space<'a> {
     /// kubectl with a command line, in which single quotes keep words together. It knows this server only, and nothing
     /// of the user.
     fn command(&self, line: &str) -> Command {
-        static KUBECTL: OnceLock<std::path::PathBuf> = OnceLock::new();
+        static KUBECTL: OnceLock<PathBuf> = OnceLock::new();
         let mut command = Command::new(KUBECTL.get_or_init(|| assets().unwrap().program("kubectl").unwrap()));
         command
             .args(["--namespace", &self.namespace])
@@ -78,6 +80,8 @@ impl<'a> Space<'a> {
             .env("HOME", self.folder.path())
             // Where `edit` leaves what it could not send.
             .env("TMPDIR", self.folder.path())
+            // It lives for a moment: collecting garbage is a quarter of its work, and of no use.
+            .env("GOGC", "off")
             .env_remove("KUBECACHEDIR")
             .env_remove("KUBERC")
             .env_remove("KUBE_EDITOR")
@@ -130,10 +134,10 @@ impl<'a> Space<'a> {
 
     /// Starts a kubectl that goes on.
     pub(crate) fn start(&self, line: &str) -> Running {
-        // Nobody reads what it complains about: it goes where the test's own complaints go.
-        let mut child = self.command(line).stderr(Stdio::inherit()).spawn().unwrap();
+        let complaints = self.folder.path().join(fresh_name("complaints"));
+        let mut child = self.command(line).stderr(File::create(&complaints).unwrap()).spawn().unwrap();
         let lines = Lines::of(child.stdout.take().unwrap());
-        Running { child, lines }
+        Running { child, lines, complaints }
     }
 }
 
@@ -155,7 +159,8 @@ impl Running {
     #[track_caller]
     pub(crate) fn finish(mut self) {
         self.lines.until_end();
-        assert!(self.child.wait().unwrap().success());
+        let status = self.child.wait().unwrap();
+        assert!(status.success(), "{}", fs::read_to_string(&self.complaints).unwrap());
     }
 
     /// Whether it is still at it.
