@@ -1,15 +1,36 @@
-//! Instruction counts: repeatable on a noisy machine, unlike time.
+//! What can be measured on a noisy machine: instructions, which repeat, and two things beside each other in one run.
 
-use std::path::Path;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use serde_json::Value;
 
+use crate::kubernetes;
 use crate::steps::{cargo, run as run_command};
 use crate::tools;
 
+/// What to measure.
+#[derive(Clone, Copy, Default, ValueEnum)]
+pub(crate) enum Bench {
+    /// The instructions of the gate's decisions.
+    #[default]
+    Decisions,
+    /// The embedded API beside kube-apiserver and etcd.
+    Apiserver,
+}
+
+/// Measures it.
+pub(crate) fn run(root: &Path, what: Bench) -> Result<()> {
+    match what {
+        Bench::Decisions => decisions(root),
+        Bench::Apiserver => apiserver(root),
+    }
+}
+
 /// Counts the instructions of the gate's decisions under valgrind.
-pub(crate) fn run(root: &Path) -> Result<()> {
+fn decisions(root: &Path) -> Result<()> {
     if Command::new("valgrind").arg("--version").output().is_err() {
         bail!(
             "instruction counts need valgrind: install it (Debian: apt-get install valgrind) and run this again"
@@ -19,4 +40,31 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut bench = cargo(root, &["bench", "--package", "safepoint-core", "--bench", "step"]);
     bench.env("GUNGRAUN_RUNNER", runner);
     run_command(bench)
+}
+
+/// Runs the binary as it is shipped, and Kubernetes as it is, beside each other.
+fn apiserver(root: &Path) -> Result<()> {
+    kubernetes::build(root)?;
+    let binary = release_binary(root)?;
+    // In the profile of the binary: most of what both need is then built once.
+    let arguments =
+        ["bench", "--profile", "release", "--package", "safepoint-apiserver", "--bench", "beside_kubernetes"];
+    let mut bench = cargo(root, &arguments);
+    bench.env("SAFEPOINT_BINARY", binary);
+    run_command(bench)
+}
+
+/// Builds the binary as it is shipped. Where that ends up is cargo's to say.
+fn release_binary(root: &Path) -> Result<PathBuf> {
+    let arguments = ["build", "--release", "--package", "safepoint", "--message-format=json-render-diagnostics"];
+    let output = cargo(root, &arguments).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("the binary does not build");
+    }
+    let messages = String::from_utf8(output.stdout).context("cargo says something that is not text")?;
+    let executables = messages.lines().filter_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        Some(PathBuf::from(message.get("executable")?.as_str()?))
+    });
+    executables.last().context("cargo built no executable")
 }

@@ -44,8 +44,11 @@ enum Command {
     Tidy,
     /// Checks the dependencies against the advisory database, which is fetched for it.
     Advisories,
-    /// Counts instructions of the gate's decisions.
-    Bench,
+    /// Measures what can be measured on a noisy machine: instructions, or two things beside each other.
+    Bench {
+        #[arg(value_enum, default_value_t)]
+        what: bench::Bench,
+    },
     /// Builds and runs the real Kubernetes that tests run against.
     Kubernetes {
         #[command(subcommand)]
@@ -64,7 +67,7 @@ fn main() -> Result<()> {
         Command::Crds => crds::write(&root),
         Command::Tidy => tidy::run(&root),
         Command::Advisories => tools::deny(&root, &["advisories"]),
-        Command::Bench => bench::run(&root),
+        Command::Bench { what } => bench::run(&root, what),
         Command::Kubernetes { what } => kubernetes::run(&root, &what),
         Command::Wire => wire::write(&root),
     }

@@ -1,6 +1,7 @@
 //! The API itself, without sockets: what is served, from which store, by whose say.
 
 use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -95,7 +96,9 @@ impl Api {
     pub async fn open(options: Options) -> Result<Api, StartError> {
         make_folder(&options.data)?;
         let clock = Clock::wall();
-        let store = Store::open(&options.data.join("objects.redb"), store_options())?;
+        let objects = options.data.join("objects.redb");
+        let store = Store::open(&objects, store_options())?;
+        make_private(&objects)?;
         let mut names = Names::local();
         for name in &options.names {
             names.add(name).map_err(identity_error)?;
@@ -195,8 +198,15 @@ fn identity_error(error: IdentityError) -> StartError {
     StartError::Identity(text)
 }
 
+/// Secrets are in there: nobody else may look.
 fn make_folder(path: &Path) -> Result<(), StartError> {
-    std::fs::create_dir_all(path).map_err(|source| StartError::Folder { path: path.to_owned(), source })
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|source| StartError::Folder { path: path.to_owned(), source })
+}
+
+fn make_private(path: &Path) -> Result<(), StartError> {
+    let made = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600));
+    made.map_err(|source| StartError::Folder { path: path.to_owned(), source })
 }
 
 /// What the store must know of our objects: where selectors look, and which watches are narrow.

@@ -78,12 +78,26 @@ pub(crate) async fn answer_as(api: Api, user: User, request: Request) -> Respons
     // A refusal is never a table.
     let refusal = Accept { form: Form::Plain, aggregated: false, ..accept };
     let notes = Notes::default();
-    let mut response = match serve(api, user, request, accept, notes.clone()).await {
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    let work = serve(api, user, request, accept, notes.clone());
+    let outcome = if is_read { work.await } else { to_the_end(work).await };
+    let mut response = match outcome {
         Ok(response) => response,
         Err(status) => reply::refuse(&status, refusal),
     };
     reply::warn(&mut response, notes.take());
     response
+}
+
+/// Finishes a write even if its client goes away: what is durable must also be in force, a webhook for example.
+#[expect(clippy::disallowed_methods, reason = "it has to outlive the connection, and ends by itself")]
+async fn to_the_end(
+    work: impl Future<Output = Result<Response, Status>> + Send + 'static,
+) -> Result<Response, Status> {
+    match tokio::spawn(work).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(fault::internal("the request could not be finished; the server's log says why")),
+    }
 }
 
 async fn serve(

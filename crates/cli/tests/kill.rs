@@ -38,7 +38,8 @@ const ROUNDS: u64 = 500;
 fn what_was_acknowledged_survives_every_kill() {
     let rounds = number("SAFEPOINT_KILLS").unwrap_or(ROUNDS);
     let seed = number("SAFEPOINT_KILL_SEED").unwrap_or_else(|| u64::from(std::process::id()) << 16);
-    let folder = tempfile::tempdir().unwrap();
+    // Beside the build: a folder in memory would be no place to survive in.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let mut trial = Trial::new(folder.path().join("data"), seed);
     let result = runtime.block_on(trial.run(rounds));

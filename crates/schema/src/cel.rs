@@ -25,6 +25,9 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+
+use regex::Regex;
 use serde_json::Value as Json;
 
 pub(crate) use budget::{CALL_LIMIT, OBJECT_LIMIT, Stop};
@@ -38,11 +41,15 @@ use lower::Lowering;
 use types::Type;
 use value::Value;
 
+/// Regular expressions by their source.
+type Patterns = HashMap<Box<str>, Regex>;
+
 /// An expression that has been checked.
 #[derive(Debug)]
 pub(crate) struct Program {
     expr: Expr,
     slots: Slot,
+    patterns: Patterns,
     /// Whether it compares with the past, and therefore only runs on updates.
     pub(crate) uses_old_self: bool,
 }
@@ -97,7 +104,8 @@ impl Program {
             (false, Purpose::Rule) => return Err("cel expression must evaluate to a bool".to_owned()),
             (false, Purpose::Message) => return Err("messageExpression must evaluate to a string".to_owned()),
         }
-        Ok(Self { expr, slots: lowering.slots, uses_old_self: lowering.uses_old_self })
+        let Lowering { slots, patterns, uses_old_self, .. } = lowering;
+        Ok(Self { expr, slots, patterns, uses_old_self })
     }
 
     /// Whether the rule holds, and what finding out has cost.
@@ -139,7 +147,7 @@ impl Program {
         limit: u64,
         finish: impl FnOnce(&Value<'_>) -> Result<T, Stop>,
     ) -> (Result<T, Stop>, u64) {
-        let mut run = Run::new(nodes, Budget::new(limit), self.slots);
+        let mut run = Run::new(nodes, Budget::new(limit), self.slots, &self.patterns);
         let result = self.run_with(&mut run, nodes, shape, this, past).and_then(|value| finish(&value));
         (result, run.budget.spent())
     }

@@ -151,7 +151,7 @@ fn check_source(volume: &Value, at: &FieldPath, problems: &mut Problems) {
     check_one(source, part(volume, source), &at.child(source), problems);
     for other in others {
         // Kubernetes has a typo here, and tools match on fields.
-        let named = if *other == &"downwardAPI" { "downwarAPI" } else { other };
+        let named = if *other == "downwardAPI" { "downwarAPI" } else { other };
         problems.push(FieldError::forbidden(&at.child(named), "may not specify more than 1 volume type"));
     }
 }

@@ -10,7 +10,7 @@ use regex::Regex;
 use super::budget::{Budget, LIST_COST, MAP_COST, Stop};
 use super::ir::{Expr, Field, Mode, Slot};
 use super::value::{Key, Result, Value};
-use super::{calls, ops};
+use super::{Patterns, calls, ops};
 use crate::node::Nodes;
 
 /// One run of one expression.
@@ -19,15 +19,23 @@ pub(super) struct Run<'a, 'n> {
     pub(super) budget: Budget,
     /// The variables by slot. One that could not be read fails when it is used, not before.
     vars: Vec<Result<'a>>,
-    /// Expressions compiled during the run; a loop uses the same one for every item.
+    /// Regular expressions that the rule writes out.
+    known: &'n Patterns,
+    /// Regular expressions made during the run; a loop uses the same one for every item.
     patterns: HashMap<Box<str>, Option<Regex>>,
 }
 
 // === impl Run ===
 
 impl<'a, 'n> Run<'a, 'n> {
-    pub(super) fn new(nodes: &'n Nodes, budget: Budget, slots: Slot) -> Self {
-        Self { nodes, budget, vars: vec![Ok(Value::Null); usize::from(slots)], patterns: HashMap::new() }
+    pub(super) fn new(nodes: &'n Nodes, budget: Budget, slots: Slot, known: &'n Patterns) -> Self {
+        Self {
+            nodes,
+            budget,
+            vars: vec![Ok(Value::Null); usize::from(slots)],
+            known,
+            patterns: HashMap::new(),
+        }
     }
 
     pub(super) fn set(&mut self, slot: Slot, value: Result<'a>) {
@@ -207,6 +215,9 @@ impl<'a, 'n> Run<'a, 'n> {
 
     /// A regular expression, compiled at most once per run.
     pub(super) fn pattern(&mut self, source: &str) -> std::result::Result<&Regex, Stop> {
+        if let Some(known) = self.known.get(source) {
+            return Ok(known);
+        }
         if !self.patterns.contains_key(source) {
             // Compiling is the expensive part of an expression that is made while running.
             self.budget.spend(source.len() as u64)?;

@@ -4,17 +4,21 @@
 //! not exist, functions that do not exist or do not take these types, comparisons of different types, a result of the
 //! wrong type. Where a type is not known the check is left to the evaluation.
 
+mod literals;
 mod macros;
+mod operators;
 
 #[cfg(test)]
 mod tests;
 
-use super::ast::{Ast, AstKind, Literal, Offset, Operator};
+use super::Patterns;
+use super::ast::{Ast, AstKind, Literal, Offset};
 use super::escape::unescape;
 use super::ir::{Expr, Field, Mode, OLD_SELF, SELF, Slot};
 use super::signatures::{self, Signature};
 use super::types::{Bindings, Type};
 use crate::node::Nodes;
+use operators::type_of_operator;
 
 /// What is wrong, and where.
 #[derive(Debug)]
@@ -38,6 +42,8 @@ pub(super) struct Lowering<'a> {
     /// How many variables exist at the same time at most.
     pub(super) slots: Slot,
     pub(super) uses_old_self: bool,
+    /// The regular expressions that are written out, compiled.
+    pub(super) patterns: Patterns,
     /// Inside the arguments of `format`, the one place where a list may mix types.
     mixed: bool,
 }
@@ -48,7 +54,15 @@ impl<'a> Lowering<'a> {
     /// A scope with `self` and `oldSelf`.
     pub(super) fn new(nodes: &'a Nodes, this: Type, old: Type) -> Self {
         let scope = vec![("self".into(), SELF, this), ("oldSelf".into(), OLD_SELF, old)];
-        Self { nodes, scope, next: 2, slots: 2, uses_old_self: false, mixed: false }
+        Self {
+            nodes,
+            scope,
+            next: 2,
+            slots: 2,
+            uses_old_self: false,
+            patterns: Patterns::new(),
+            mixed: false,
+        }
     }
 
     pub(super) fn lower(&mut self, ast: &Ast) -> Lowered {
@@ -288,6 +302,7 @@ impl<'a> Lowering<'a> {
             given.push(of);
         }
         self.mixed = mixed;
+        self.literals(signatures[0].name, args)?;
         let mut result: Option<Type> = None;
         for signature in signatures {
             let Some(found) = result_of(signature, target.is_some(), &given) else { continue };
@@ -374,47 +389,6 @@ fn type_path(of: &Ast, field: &str) -> Option<&'static str> {
 
 pub(super) fn is_bool(given: &Type) -> bool {
     matches!(given, Type::Bool | Type::Dyn)
-}
-
-fn type_of_operator(operator: Operator, left: &Type, right: &Type) -> Option<Type> {
-    let same = || left.join(right);
-    match operator {
-        Operator::Equal | Operator::NotEqual => same().map(|_| Type::Bool),
-        Operator::Less | Operator::LessEqual | Operator::Greater | Operator::GreaterEqual => {
-            let ordered = |of: &Type| {
-                of.is_numeric()
-                    || matches!(
-                        of,
-                        Type::Dyn | Type::Bool | Type::Text | Type::Bytes | Type::Duration | Type::Timestamp
-                    )
-            };
-            let mixed = left.is_numeric() && right.is_numeric();
-            (ordered(left) && ordered(right) && (mixed || same().is_some())).then_some(Type::Bool)
-        }
-        Operator::In => match right {
-            Type::Dyn => Some(Type::Bool),
-            Type::List(item) => item.join(left).map(|_| Type::Bool),
-            Type::Map(key, _) => key.join(left).map(|_| Type::Bool),
-            _ => None,
-        },
-        Operator::Add => match (left, right) {
-            (Type::Timestamp, Type::Duration) | (Type::Duration, Type::Timestamp) => Some(Type::Timestamp),
-            (Type::Timestamp, Type::Timestamp) => None,
-            _ => same().filter(|joined| {
-                joined.is_numeric()
-                    || matches!(joined, Type::Dyn | Type::Text | Type::Bytes | Type::Duration | Type::List(_))
-            }),
-        },
-        Operator::Subtract => match (left, right) {
-            (Type::Timestamp, Type::Timestamp) => Some(Type::Duration),
-            (Type::Timestamp, Type::Duration) => Some(Type::Timestamp),
-            _ => same().filter(|joined| joined.is_numeric() || matches!(joined, Type::Dyn | Type::Duration)),
-        },
-        Operator::Multiply | Operator::Divide => {
-            same().filter(|joined| joined.is_numeric() || *joined == Type::Dyn)
-        }
-        Operator::Remainder => same().filter(|joined| matches!(joined, Type::Int | Type::Uint | Type::Dyn)),
-    }
 }
 
 pub(super) fn mistake(at: Offset, message: String) -> Mistake {

@@ -48,7 +48,7 @@ fn text_is_counted_in_characters() {
     assert_eq!(error("'a'.substring(2) == ''"), "index out of range: 2");
     assert_eq!(error("'abc'.substring(2, 1) == ''"), "invalid substring range. start: 2, end: 1");
     assert_eq!(error("'a'.indexOf('a', -1) == 0"), "index out of range: -1");
-    assert_eq!(error("'a'.matches('(')"), "error parsing regexp: (");
+    assert_eq!(error("'a'.matches('(' + '')"), "error parsing regexp: (");
 }
 
 #[test]

@@ -77,6 +77,9 @@ fn mistakes_are_named_with_their_place() {
         ("[1, 's'] == []", "1:5: expected type 'int' but found 'string'"),
         ("has(self)", "1:5: invalid argument to has() macro"),
         ("true ? 1 : 's'", "1:6: found no matching overload for '_?_:_' applied to '(bool, int, string)'"),
+        ("self.s.matches('(')", "1:16: invalid matches argument"),
+        ("self.ts - duration('x') < self.ts", "1:20: invalid duration argument"),
+        ("self.ts > timestamp('2020')", "1:21: invalid timestamp argument"),
         ("cel.bind(x, 1, x == 1)", "1:9: undeclared reference to 'bind' (in container '')"),
         ("math.greatest(1, 2) == 2", "1:14: undeclared reference to 'greatest' (in container '')"),
     ] {
