@@ -83,14 +83,16 @@ impl Server {
     pub async fn run(self, stop: CancellationToken) {
         let acceptor = TlsAcceptor::from(Arc::new(self.api.0.identity.authority.server_config()));
         let mut connections = JoinSet::new();
-        let controllers = self.api.run_controllers(stop.clone());
-        let renewals = renew(self.api.clone());
-        tokio::pin!(controllers, renewals);
+        // In tasks of their own: nobody who connects waits for them.
+        let mut background = JoinSet::new();
+        let (api, ended) = (self.api.clone(), stop.clone());
+        background.spawn(async move { api.run_controllers(ended).await });
+        background.spawn(renew(self.api.clone()));
         loop {
             tokio::select! {
                 () = stop.cancelled() => break,
-                () = &mut controllers => break,
-                () = &mut renewals => {}
+                // They end only by mistake. Whoever runs this server starts it again.
+                Some(_) = background.join_next() => break,
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
                 accepted = self.listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
                     Ok((stream, peer)) => {

@@ -50,6 +50,9 @@ pub(crate) struct Call {
     pub(crate) notes: Notes,
 }
 
+/// More warnings than anybody reads, and fewer headers than clients take.
+const MOST_NOTES: usize = 64;
+
 /// What the client is told beside the answer. It is there before the answer is known and outlives a refusal.
 #[derive(Clone, Default)]
 pub(crate) struct Notes(Arc<Mutex<Vec<String>>>);
@@ -193,7 +196,7 @@ impl Call {
     pub(crate) fn note(&self, texts: Vec<String>) {
         let mut notes = self.notes.0.lock().unwrap_or_else(PoisonError::into_inner);
         for text in texts {
-            if !notes.contains(&text) {
+            if notes.len() < MOST_NOTES && !notes.contains(&text) {
                 notes.push(text);
             }
         }

@@ -11,7 +11,7 @@ use super::{everything, remove_finalizer};
 use crate::api::Api;
 use crate::registry::Registry;
 use crate::resource::Resource;
-use crate::verbs::select::OWNERS;
+use crate::verbs::select::{ENDING, OWNERS};
 use crate::verbs::{Deletion, FOREGROUND, ORPHAN, change_as_server, delete_as_server, metadata_of};
 
 /// An object with owners, and the resource it is of.
@@ -30,7 +30,8 @@ pub(super) async fn collect(api: &Api, registry: &Registry) -> Result<(), WriteE
             if !object.tags.field(OWNERS).is_empty() {
                 owned.push(Owned { resource: Arc::clone(&resource), object: Arc::clone(&object) });
             }
-            if contains(&object.json, FOREGROUND) || contains(&object.json, ORPHAN) {
+            let holds = |name: &str| object.tags.field(ENDING).split(',').any(|finalizer| finalizer == name);
+            if holds(FOREGROUND) || holds(ORPHAN) {
                 waiting.push(Owned { resource: Arc::clone(&resource), object });
             }
         }
@@ -129,9 +130,4 @@ async fn disown(api: &Api, dependent: &Owned, owner: &str) -> Result<(), WriteEr
         Some(value)
     })
     .await
-}
-
-/// Whether a text stands anywhere in an object: a cheap first look.
-fn contains(json: &[u8], word: &str) -> bool {
-    json.windows(word.len()).any(|window| window == word.as_bytes())
 }

@@ -81,7 +81,7 @@ pub(crate) async fn create_object(call: &Call, mut object: Value, intent: &Inten
         };
         match call.api.0.store.write(write).await {
             Ok(committed) => {
-                call.api.after_write(resource);
+                call.api.after_write(resource, &committed.object, false);
                 let object = super::list::parse(resource, &committed.object)?;
                 return Ok(object);
             }

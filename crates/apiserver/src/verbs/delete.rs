@@ -133,7 +133,7 @@ async fn execute(
     };
     let write = Write { key: current.key.clone(), expect: Expect::Revision(current.revision), change };
     let committed = api.0.store.write(write).await?;
-    api.after_write(resource);
+    api.after_write(resource, &committed.object, gone);
     Ok((serde_json::from_slice(&committed.object.json).unwrap_or(stored), gone))
 }
 

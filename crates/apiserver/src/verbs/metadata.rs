@@ -1,5 +1,7 @@
 //! The metadata that every object has: what the server sets, what a client may change, and what must hold.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 use safepoint_machinery::status::FieldError;
 use safepoint_machinery::{meta, names};
@@ -145,12 +147,8 @@ pub(crate) fn check(object: &Value, resource: &Resource, problems: &mut Problems
 pub(crate) fn forget_repeated_owners(object: &mut Value) -> bool {
     let Some(Value::Array(owners)) = of(object).get_mut("ownerReferences") else { return false };
     let before = owners.len();
-    let mut seen: Vec<Value> = Vec::new();
-    owners.retain(|owner| {
-        let is_new = !seen.contains(owner);
-        seen.push(owner.clone());
-        is_new
-    });
+    let mut seen = HashSet::new();
+    owners.retain(|owner| seen.insert(owner.to_string()));
     owners.len() < before
 }
 

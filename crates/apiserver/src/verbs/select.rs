@@ -106,6 +106,9 @@ pub(crate) fn exact_fields(query: &Query) -> BTreeMap<String, String> {
 /// The field that lists the owners of an object, for the controllers: `uid,uid`.
 pub(crate) const OWNERS: &str = "owners";
 
+/// The field of an object that is being deleted: its finalizers, each after a comma.
+pub(crate) const ENDING: &str = "ending";
+
 /// What the store keeps beside an object's text.
 pub(crate) fn tags(key: &Key, object: &Value) -> Tags {
     let mut tags = Tags::of_metadata(key, object);
@@ -119,6 +122,9 @@ pub(crate) fn tags(key: &Key, object: &Value) -> Tags {
     let owners: Vec<&str> = meta::owner_references(object).iter().map(|owner| owner.uid).collect();
     if !owners.is_empty() {
         tags.fields.insert(Arc::from(OWNERS), owners.join(","));
+    }
+    if meta::deletion_timestamp(object).is_some() {
+        tags.fields.insert(Arc::from(ENDING), format!(",{}", meta::finalizers(object).join(",")));
     }
     tags
 }

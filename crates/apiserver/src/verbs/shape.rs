@@ -14,6 +14,9 @@ use crate::openapi;
 use crate::resource::{Resource, Sub};
 use crate::typed;
 
+/// How many of the mistakes in a body a refusal names.
+const MOST_MISTAKES: usize = 100;
+
 /// What is done about fields that nobody knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
@@ -43,7 +46,9 @@ impl Strictness {
     fn judge(self, mistakes: Vec<String>) -> Result<Vec<String>, String> {
         match self {
             Strictness::Strict if !mistakes.is_empty() => {
-                Err(format!("strict decoding error: {}", mistakes.join(", ")))
+                let shown =
+                    mistakes.iter().take(MOST_MISTAKES).map(String::as_str).collect::<Vec<_>>().join(", ");
+                Err(format!("strict decoding error: {shown}"))
             }
             Strictness::Warn => Ok(mistakes),
             Strictness::Ignore | Strictness::Strict => Ok(Vec::new()),

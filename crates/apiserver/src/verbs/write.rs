@@ -10,6 +10,7 @@ use safepoint_machinery::status::{FieldError, Reason, Status};
 use safepoint_store::{Change, Expect, Object, Write, WriteError};
 use serde_json::{Value, json};
 
+use super::select::{ENDING, OWNERS};
 use super::shape::{self, Strictness};
 use super::{Call, metadata};
 use crate::admission::{self, GroupVersionKind, GroupVersionResource, Operation, Warnings};
@@ -324,8 +325,9 @@ impl Call {
             Change::Put(stored)
         };
         let write = Write { key, expect: Expect::Revision(current.revision), change };
+        let gone = matches!(write.change, Change::Delete(_));
         let committed = self.api.0.store.write(write).await?;
-        self.api.after_write(&self.resource);
+        self.api.after_write(&self.resource, &committed.object, gone);
         Ok(super::list::parse(&self.resource, &committed.object).unwrap_or_default())
     }
 }
@@ -368,12 +370,15 @@ fn is_crd(resource: &Resource) -> bool {
 
 impl Api {
     /// What every write leaves to do: CRDs change what is served, deletions leave work.
-    pub(crate) fn after_write(&self, resource: &Resource) {
+    pub(crate) fn after_write(&self, resource: &Resource, object: &Object, gone: bool) {
         if is_crd(resource) {
             self.refresh_registry();
         }
         self.0.webhooks.refresh_after(self, resource);
-        self.0.bell.notify_one();
+        let has = |field: &str| !object.tags.field(field).is_empty();
+        if gone || has(OWNERS) || has(ENDING) || is_crd(resource) || &*resource.collection == "namespaces" {
+            self.0.bell.notify_one();
+        }
     }
 
     pub(crate) fn namespace_labels(&self, name: &str) -> BTreeMap<String, String> {
@@ -396,12 +401,13 @@ pub(crate) async fn change_as_server(
         let Ok(value) = serde_json::from_slice::<Value>(&current.json) else { return Ok(()) };
         let Some(new) = make(value) else { return Ok(()) };
         let change = if is_finished(resource, &new) { Change::Delete(Some(new)) } else { Change::Put(new) };
+        let gone = matches!(change, Change::Delete(_));
         let write = Write { key: key.clone(), expect: Expect::Revision(current.revision), change };
         match api.0.store.write(write).await {
             Err(WriteError::Conflict { .. }) => {}
             Err(error) => return Err(error),
-            Ok(_) => {
-                api.after_write(resource);
+            Ok(committed) => {
+                api.after_write(resource, &committed.object, gone);
                 return Ok(());
             }
         }
