@@ -9,7 +9,7 @@ use axum::Router;
 use safepoint_store::{OpenError, Scope, Store};
 use serde_json::Value;
 use thiserror::Error;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::Services;
@@ -72,6 +72,8 @@ pub(crate) struct Inner {
     pub(crate) identity: Identity,
     pub(crate) webhooks: Webhooks,
     pub(crate) clock: Clock,
+    /// For the bodies of requests, in pages.
+    pub(crate) room: Semaphore,
     /// Rung after every write that may leave work for the controllers.
     pub(crate) bell: Notify,
 }
@@ -110,6 +112,7 @@ impl Api {
             identity,
             webhooks: Webhooks::new(options.services),
             clock,
+            room: Semaphore::new(crate::http::body::ROOM),
             bell: Notify::new(),
         }));
         api.refresh_registry();

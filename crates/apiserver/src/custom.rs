@@ -27,6 +27,8 @@ pub(crate) struct Custom {
     storage_version: String,
     schema: Schema,
     has_status: bool,
+    /// Whether the CRD is being deleted, so that nothing new may be made of it.
+    is_ending: bool,
     /// The columns after the name, and where their cells are.
     columns: Vec<(Column, Path)>,
     selectable: Vec<String>,
@@ -58,6 +60,12 @@ pub(crate) fn resources(
             known(group, name, plural, revision).or_else(|| compile(crd, version).map(Arc::new))
         })
         .collect()
+}
+
+/// The objects of a CRD, whether or not any version of them is served, for those who clean up.
+pub(crate) fn hidden(crd: &Value) -> Option<Arc<Resource>> {
+    let storage = items(&crd["spec"], "versions").find(|version| version["storage"] == json!(true))?;
+    compile(crd, storage).map(Arc::new)
 }
 
 /// Whether the objects of a CRD are served.
@@ -123,6 +131,7 @@ fn compile(crd: &Value, version: &Value) -> Option<Resource> {
             storage_version: storage.unwrap_or(name).to_owned(),
             schema,
             has_status,
+            is_ending: meta::deletion_timestamp(crd).is_some(),
             columns: columns::read(version),
             selectable: items(version, "selectableFields")
                 .map(|field| text(field, "/jsonPath").trim_start_matches('.').to_owned())
@@ -157,6 +166,10 @@ impl Custom {
     /// Whether the CRD was last changed before this revision.
     pub(crate) fn is_older_than(&self, revision: u64) -> bool {
         self.revision.parse::<u64>().is_ok_and(|changed| changed < revision)
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending
     }
 
     pub(crate) fn storage_version(&self) -> &str {

@@ -1,9 +1,10 @@
 //! Which resources are served now: the built-in ones, and those of the CRDs in the store.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use safepoint_machinery::meta;
 use serde_json::Value;
 
 use crate::custom;
@@ -17,6 +18,8 @@ type Address = (Arc<str>, Arc<str>, Arc<str>);
 #[derive(Default)]
 pub(crate) struct Registry {
     resources: BTreeMap<Address, Arc<Resource>>,
+    /// What CRDs define and do not serve. Nobody can ask for it, but it has to go with its CRD and its namespaces.
+    hidden: Vec<Arc<Resource>>,
 }
 
 /// The registry of now. It is replaced as a whole when a CRD changes.
@@ -51,7 +54,11 @@ impl Registry {
                 (Arc::clone(&resource.group), Arc::clone(&resource.version), Arc::clone(&resource.plural));
             resources.insert(key, resource);
         }
-        Registry { resources }
+        let served: HashSet<&str> =
+            resources.values().map(|resource: &Arc<Resource>| &*resource.collection).collect();
+        let is_served = |crd: &&Value| meta::name(crd).is_some_and(|name| served.contains(name));
+        let hidden = crds.iter().filter(|crd| !is_served(crd)).filter_map(custom::hidden).collect();
+        Registry { resources, hidden }
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Resource>> {
@@ -90,7 +97,7 @@ impl Registry {
                 *entry = Arc::clone(resource);
             }
         }
-        by_collection.into_values().collect()
+        by_collection.into_values().chain(self.hidden.iter().cloned()).collect()
     }
 
     /// The groups but the core one, each with its versions, the preferred one first.

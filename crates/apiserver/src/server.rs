@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -15,13 +16,18 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::api::{Api, StartError};
+use crate::http::Awaited;
 
 /// A client that has not finished its handshake or its headers by then is let go.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long answers may take to finish when the server ends.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How many connections there may be at once.
-const MOST_CONNECTIONS: usize = 10_000;
+/// How many connections there may be at once, if the system gives as many files.
+const MOST_CONNECTIONS: u64 = 10_000;
+/// How many requests one connection may have under way.
+const MOST_STREAMS: u32 = 250;
+/// What an HTTP/2 connection begins with.
+const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How often the server looks whether its certificate is due.
 const RENEW_EVERY: Duration = Duration::from_secs(6 * 60 * 60);
 
@@ -83,6 +89,7 @@ impl Server {
     pub async fn run(self, stop: CancellationToken) {
         let acceptor = TlsAcceptor::from(Arc::new(self.api.0.identity.authority.server_config()));
         let mut connections = JoinSet::new();
+        let most = most_connections();
         // In tasks of their own: nobody who connects waits for them.
         let mut background = JoinSet::new();
         let (api, ended) = (self.api.clone(), stop.clone());
@@ -94,7 +101,7 @@ impl Server {
                 // They end only by mistake. Whoever runs this server starts it again.
                 Some(_) = background.join_next() => break,
                 Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                accepted = self.listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
+                accepted = self.listener.accept(), if connections.len() < most => match accepted {
                     Ok((stream, peer)) => {
                         connections.spawn(serve(self.api.clone(), acceptor.clone(), stream, peer, stop.clone()));
                     }
@@ -111,6 +118,16 @@ impl Server {
     }
 }
 
+/// Asks the system for as many files as it gives, and leaves some for the store and for webhooks.
+fn most_connections() -> usize {
+    let mut files = getrlimit(Resource::Nofile);
+    files.current = files.maximum;
+    // If it is refused, there are as many as there were.
+    let _ = setrlimit(Resource::Nofile, files);
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(MOST_CONNECTIONS.min(files / 4 * 3)).unwrap_or(usize::MAX)
+}
+
 async fn serve(
     api: Api,
     acceptor: TlsAcceptor,
@@ -125,21 +142,35 @@ async fn serve(
         Ok(Err(error)) => return debug!(%peer, %error, "a TLS handshake failed"),
         Err(_) => return debug!(%peer, "a TLS handshake took too long"),
     };
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_concurrent_streams(1_000)
-        .keep_alive_interval(Some(Duration::from_secs(30)));
+    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let service = TowerToHyperService::new(api.guarded_router());
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-    tokio::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    let ended = if is_http2 {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(MOST_STREAMS)
+            .keep_alive_interval(Some(Duration::from_secs(30)));
+        let io = TokioIo::new(Awaited::new(stream, PREFACE.len(), PATIENCE));
+        let connection = builder.serve_connection(io, service);
+        tokio::pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        }
+    } else {
+        let mut builder = http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        tokio::pin!(connection);
+        tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
         }
     };
     if let Err(error) = ended {

@@ -148,7 +148,7 @@ async fn serve(
         notes,
     };
     call.authorize(&parts.method)?;
-    let content = Content::read(&parts.headers, body).await?;
+    let content = Content::read(&parts.headers, body, &call.api.0.room).await?;
     call.run(&parts.method, content).await
 }
 

@@ -1,7 +1,7 @@
 //! CRDs: whether their names are free, and what becomes of their objects when they go.
 
 use safepoint_machinery::meta;
-use safepoint_store::WriteError;
+use safepoint_store::{Object, WriteError};
 use serde_json::{Value, json};
 
 use super::{everything, remove_finalizer};
@@ -17,6 +17,7 @@ pub(super) async fn establish(api: &Api, registry: &Registry) -> Result<(), Writ
         return Ok(());
     };
     for stored in everything(api, &definitions.collection) {
+        forget_earlier_objects(api, registry, &stored).await?;
         let others = api.everything(&definitions.collection);
         let now = api.0.clock.text();
         change_as_server(api, &definitions, &stored.key, |mut crd| {
@@ -25,6 +26,20 @@ pub(super) async fn establish(api: &Api, registry: &Registry) -> Result<(), Writ
             (crd != before).then_some(crd)
         })
         .await?;
+    }
+    Ok(())
+}
+
+/// Removes objects that are older than their CRD. They are of another one of the same name, made while that one ended, and
+/// nobody has checked them by this one's rules.
+async fn forget_earlier_objects(api: &Api, registry: &Registry, crd: &Object) -> Result<(), WriteError> {
+    let collection = &*crd.key.name;
+    let resource = registry.collections().into_iter().find(|resource| &*resource.collection == collection);
+    let Some(resource) = resource else { return Ok(()) };
+    for object in everything(api, collection) {
+        if object.created < crd.created {
+            delete_as_server(api, &resource, &object.key, &Deletion::default()).await?;
+        }
     }
     Ok(())
 }
@@ -106,17 +121,14 @@ pub(super) async fn end(api: &Api, registry: &Registry) -> Result<(), WriteError
         }
         let (group, plural) = (text(&crd, "/spec/group"), text(&crd, "/spec/names/plural"));
         let collection = format!("{plural}.{group}");
-        let mut left = 0;
-        if let Some(resource) =
-            registry.collections().iter().find(|resource| *resource.collection == collection)
-        {
+        let resource = registry.collections().into_iter().find(|resource| *resource.collection == collection);
+        if let Some(resource) = resource {
             for object in everything(api, &collection) {
-                delete_as_server(api, resource, &object.key, &Deletion::default()).await?;
-                left += usize::from(api.0.store.get(&object.key).is_some());
+                delete_as_server(api, &resource, &object.key, &Deletion::default()).await?;
             }
-        } else {
-            left = everything(api, &collection).len();
         }
+        // Counted anew: something may have been made while the rest was deleted.
+        let left = everything(api, &collection).len();
         if left == 0 {
             remove_finalizer(api, &definitions, &stored.key, CLEANUP).await?;
         }

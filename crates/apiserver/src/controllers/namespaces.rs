@@ -1,10 +1,10 @@
 //! Namespaces that are to go: first what is in them, then they themselves.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use safepoint_machinery::meta;
-use safepoint_store::{Object, Scope, WriteError};
+use safepoint_store::{Key, Object, Scope, WriteError};
 use serde_json::{Value, json};
 
 use super::everything;
@@ -31,6 +31,23 @@ pub(super) async fn end(api: &Api, registry: &Registry) -> Result<(), WriteError
             (namespace != before).then_some(namespace)
         })
         .await?;
+    }
+    Ok(())
+}
+
+/// Deletes what was made in a namespace at the moment when it ended.
+pub(super) async fn remove_strays(api: &Api, registry: &Registry) -> Result<(), WriteError> {
+    let known: HashSet<Arc<str>> =
+        everything(api, "namespaces").iter().map(|namespace| Arc::clone(&namespace.key.name)).collect();
+    for resource in registry.collections().iter().filter(|resource| resource.namespaced) {
+        for object in everything(api, &resource.collection) {
+            // Looked up again: a namespace that is not in the list may have been made since.
+            let is_there = known.contains(&object.key.namespace)
+                || api.0.store.get(&Key::new("namespaces", "", Arc::clone(&object.key.namespace))).is_some();
+            if !is_there {
+                delete_as_server(api, resource, &object.key, &Deletion::default()).await?;
+            }
+        }
     }
     Ok(())
 }

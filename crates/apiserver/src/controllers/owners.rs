@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use safepoint_machinery::meta;
-use safepoint_store::{Object, WriteError};
+use safepoint_store::{Key, Object, WriteError};
 use serde_json::Value;
 
 use super::{everything, remove_finalizer};
@@ -20,13 +20,22 @@ struct Owned {
     object: Arc<Object>,
 }
 
+impl Owned {
+    /// The deletion of just what was looked at. If somebody has changed it meanwhile, it is looked at again.
+    fn as_it_was(&self) -> Deletion {
+        Deletion {
+            uid: Some(self.object.tags.uid.clone()),
+            revision: Some(self.object.revision.to_string()),
+            ..Deletion::default()
+        }
+    }
+}
+
 pub(super) async fn collect(api: &Api, registry: &Registry) -> Result<(), WriteError> {
-    let mut alive: HashSet<String> = HashSet::new();
     let mut owned: Vec<Owned> = Vec::new();
     let mut waiting: Vec<Owned> = Vec::new();
     for resource in registry.collections() {
         for object in everything(api, &resource.collection) {
-            alive.insert(object.tags.uid.clone());
             if !object.tags.field(OWNERS).is_empty() {
                 owned.push(Owned { resource: Arc::clone(&resource), object: Arc::clone(&object) });
             }
@@ -60,7 +69,7 @@ pub(super) async fn collect(api: &Api, registry: &Registry) -> Result<(), WriteE
             ending.insert(uid);
             let mut blocking = 0;
             for dependent in dependents {
-                blocking += usize::from(end_before_owner(api, dependent, uid, &alive, &ending).await?);
+                blocking += usize::from(end_before_owner(api, registry, dependent, uid, &ending).await?);
             }
             if blocking == 0 {
                 remove_finalizer(api, &owner.resource, &owner.object.key, FOREGROUND).await?;
@@ -68,9 +77,9 @@ pub(super) async fn collect(api: &Api, registry: &Registry) -> Result<(), WriteE
         }
     }
     for dependent in &owned {
-        let gone = owners_gone(dependent, registry, &alive);
+        let gone = owners_gone(api, registry, dependent);
         if !gone.is_empty() && gone.len() == dependent.object.tags.field(OWNERS).split(',').count() {
-            let deletion = Deletion { uid: Some(dependent.object.tags.uid.clone()), ..Deletion::default() };
+            let deletion = dependent.as_it_was();
             delete_as_server(api, &dependent.resource, &dependent.object.key, &deletion).await?;
         } else {
             // Another owner keeps it; the one that is gone is forgotten.
@@ -85,36 +94,44 @@ pub(super) async fn collect(api: &Api, registry: &Registry) -> Result<(), WriteE
 /// Deletes what must be gone before its owner goes. Says whether the owner still has to wait for it.
 async fn end_before_owner(
     api: &Api,
+    registry: &Registry,
     dependent: &Owned,
     owner: &str,
-    alive: &HashSet<String>,
     ending: &HashSet<&str>,
 ) -> Result<bool, WriteError> {
     let value: Value = serde_json::from_slice(&dependent.object.json).unwrap_or_default();
     let references = meta::owner_references(&value);
     let blocks = references.iter().any(|reference| reference.uid == owner && reference.block_owner_deletion);
     // Another owner that goes on keeps it.
-    if references.iter().any(|reference| alive.contains(reference.uid) && !ending.contains(reference.uid)) {
+    let goes_on = |reference: &meta::OwnerReference<'_>| {
+        !ending.contains(reference.uid) && !is_gone(api, registry, &dependent.object.key, reference)
+    };
+    if references.iter().any(goes_on) {
         return Ok(false);
     }
-    let deletion = Deletion { uid: Some(dependent.object.tags.uid.clone()), ..Deletion::default() };
+    let deletion = dependent.as_it_was();
     delete_as_server(api, &dependent.resource, &dependent.object.key, &deletion).await?;
     Ok(blocks && api.0.store.get(&dependent.object.key).is_some())
 }
 
-/// The owners of an object that are gone. Owners of a kind that is not served here cannot be looked up: they are taken to
-/// be there.
-fn owners_gone(dependent: &Owned, registry: &Registry, alive: &HashSet<String>) -> Vec<String> {
+/// The owners of an object that are gone.
+fn owners_gone(api: &Api, registry: &Registry, dependent: &Owned) -> Vec<String> {
     let value: Value = serde_json::from_slice(&dependent.object.json).unwrap_or_default();
-    let is_gone = |owner: &meta::OwnerReference<'_>| {
-        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-        registry.of_kind(group, owner.kind).is_some() && !alive.contains(owner.uid)
-    };
-    meta::owner_references(&value)
-        .iter()
-        .filter(|owner| is_gone(owner))
-        .map(|owner| owner.uid.to_owned())
-        .collect()
+    let references = meta::owner_references(&value);
+    let gone = references.iter().filter(|owner| is_gone(api, registry, &dependent.object.key, owner));
+    gone.map(|owner| owner.uid.to_owned()).collect()
+}
+
+/// Whether an owner is gone, looked up now: an owner is there before what it owns, so it cannot be missed. One that cannot
+/// be looked up is taken to be there: of a kind that is not served here, or in a namespace that nobody names.
+fn is_gone(api: &Api, registry: &Registry, dependent: &Key, owner: &meta::OwnerReference<'_>) -> bool {
+    let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+    let Some(resource) = registry.of_kind(group, owner.kind) else { return false };
+    if resource.namespaced && dependent.namespace.is_empty() {
+        return false;
+    }
+    let found = api.0.store.get(&resource.key(&dependent.namespace, owner.name));
+    found.is_none_or(|found| found.tags.uid != owner.uid)
 }
 
 /// Removes the reference to an owner that leaves its dependents behind.

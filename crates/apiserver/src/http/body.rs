@@ -1,18 +1,29 @@
 //! The body of a request.
 
-use axum::body::{Body, to_bytes};
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody, to_bytes};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http_body_util::LengthLimitError;
 use safepoint_machinery::status::Status;
 use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::protobuf;
 use crate::fault;
 
 /// As in Kubernetes: what etcd would take, with room for the encoding.
 pub(crate) const LARGEST_BODY: usize = 3 * 1024 * 1024;
+
+/// How long a client may take to send a body, or wait for room to send it.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Room for bodies is counted in pages.
+const PAGE: usize = 4096;
+/// How much of bodies may be in memory while they are read.
+pub(crate) const ROOM: usize = 64 * 1024 * 1024 / PAGE;
 
 /// A body and how it is written.
 pub(crate) struct Content {
@@ -21,8 +32,18 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    pub(crate) async fn read(headers: &HeaderMap, body: Body) -> Result<Content, Status> {
-        let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|error| {
+    /// Reads a body. `room` is what all bodies that are being read share; one that finds none in time is refused.
+    pub(crate) async fn read(headers: &HeaderMap, body: Body, room: &Semaphore) -> Result<Content, Status> {
+        let length =
+            body.size_hint().upper().and_then(|length| usize::try_from(length).ok()).unwrap_or(LARGEST_BODY);
+        let pages = u32::try_from(length.min(LARGEST_BODY).div_ceil(PAGE)).unwrap_or(u32::MAX);
+        let Ok(Ok(_room)) = timeout(PATIENCE, room.acquire_many(pages)).await else {
+            return Err(Status::too_many_requests("too many large requests at once: try again", 1));
+        };
+        let Ok(read) = timeout(PATIENCE, to_bytes(body, LARGEST_BODY)).await else {
+            return Err(fault::bad_request("the body of the request did not come in time"));
+        };
+        let bytes = read.map_err(|error| {
             let too_large = std::error::Error::source(&error)
                 .is_some_and(<dyn std::error::Error>::is::<LengthLimitError>);
             if too_large {

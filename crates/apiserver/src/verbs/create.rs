@@ -53,6 +53,10 @@ pub(crate) async fn create_object(call: &Call, mut object: Value, intent: &Inten
         }
     }
     check_namespace(call, &object)?;
+    if resource.custom().is_some_and(|custom| custom.is_ending()) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Status::new(405, Reason::MethodNotAllowed, why));
+    }
     metadata::begin(&mut object, resource, call.api.0.clock.now());
     metadata::tidy(&mut object);
     for _ in 0..DRAWS {
@@ -82,6 +86,11 @@ pub(crate) async fn create_object(call: &Call, mut object: Value, intent: &Inten
         match call.api.0.store.write(write).await {
             Ok(committed) => {
                 call.api.after_write(resource, &committed.object, false);
+                // A namespace that ended just now has not seen it: the controllers look again.
+                let place = Key::new("namespaces", "", call.namespace.as_str());
+                if resource.namespaced && call.api.0.store.get(&place).is_none() {
+                    call.api.0.bell.notify_one();
+                }
                 let object = super::list::parse(resource, &committed.object)?;
                 return Ok(object);
             }

@@ -44,6 +44,8 @@ pub(crate) enum Propagation {
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     Remove,
+    /// It goes at once, and its deletion is written on it before: who watches a pod sees both.
+    MarkAndRemove(Value),
     /// It stays, with its deletion written on it.
     Mark(Value),
     /// Its deletion has begun before and this one adds nothing.
@@ -123,76 +125,136 @@ async fn execute(
     deletion: &Deletion,
 ) -> Result<(Value, bool), WriteError> {
     let stored: Value = serde_json::from_slice(&current.json).unwrap_or_default();
-    let step = decide(resource, &stored, deletion, api.0.clock.now());
-    let (change, gone) = match step {
+    let (mark, removes) = match decide(resource, &stored, deletion, api.0.clock.now()) {
         Step::Nothing => return Ok((stored, false)),
-        Step::Remove if deletion.dry_run => return Ok((stored, true)),
-        Step::Mark(marked) if deletion.dry_run => return Ok((marked, false)),
-        Step::Remove => (safepoint_store::Change::Delete(None), true),
-        Step::Mark(marked) => (safepoint_store::Change::Put(marked), false),
+        Step::Remove => (None, true),
+        Step::Mark(marked) => (Some(marked), false),
+        Step::MarkAndRemove(marked) => (Some(marked), true),
     };
-    let write = Write { key: current.key.clone(), expect: Expect::Revision(current.revision), change };
-    let committed = api.0.store.write(write).await?;
-    api.after_write(resource, &committed.object, gone);
-    Ok((serde_json::from_slice(&committed.object.json).unwrap_or(stored), gone))
+    if deletion.dry_run {
+        return Ok((mark.unwrap_or(stored), removes));
+    }
+    let mut revision = current.revision;
+    let mut last = stored;
+    let marks = mark.map(safepoint_store::Change::Put);
+    let removes_it = removes.then_some(safepoint_store::Change::Delete(None));
+    for change in marks.into_iter().chain(removes_it) {
+        let write = Write { key: current.key.clone(), expect: Expect::Revision(revision), change };
+        let committed = api.0.store.write(write).await?;
+        revision = committed.object.revision;
+        api.after_write(resource, &committed.object, removes);
+        last = serde_json::from_slice(&committed.object.json).unwrap_or(last);
+    }
+    Ok((last, removes))
 }
 
 /// Pure: what a deletion does to an object.
 fn decide(resource: &Resource, object: &Value, deletion: &Deletion, now: Timestamp) -> Step {
-    let grace = grace(resource, object, deletion);
-    let begun = meta::deletion_timestamp(object);
+    if &*resource.collection == "namespaces" {
+        return decide_namespace(object, deletion, now);
+    }
     let mut marked = object.clone();
+    let grace = match begin(resource, object, &mut marked, deletion, now) {
+        Grace::Pending => return Step::Nothing,
+        Grace::None => None,
+        Grace::Seconds(seconds) => Some(seconds),
+    };
     let finalizers = finalizers(object, deletion.propagation);
-    let is_namespace = &*resource.collection == "namespaces";
-    let waits = !finalizers.is_empty()
-        || (is_namespace && kinds::items(&object["spec"], "finalizers").next().is_some());
-    if grace == 0 && !waits {
+    let waits = !finalizers.is_empty();
+    set_finalizers(&mut marked, finalizers);
+    match grace {
+        Some(seconds) if seconds > 0 || waits => Step::Mark(marked),
+        Some(_) => Step::MarkAndRemove(marked),
+        None if !waits => Step::Remove,
+        None => {
+            let due = meta::deletion_timestamp(object).and_then(|due| due.parse().ok());
+            mark(&mut marked, due.map_or(now, |due: Timestamp| due.min(now)), 0);
+            if due.is_none() {
+                raise_generation(&mut marked);
+            }
+            if marked == *object { Step::Nothing } else { Step::Mark(marked) }
+        }
+    }
+}
+
+/// A namespace ends when its contents have: it has finalizers of its own for that.
+fn decide_namespace(object: &Value, deletion: &Deletion, now: Timestamp) -> Step {
+    let finalizers = finalizers(object, deletion.propagation);
+    if finalizers.is_empty() && kinds::items(&object["spec"], "finalizers").next().is_none() {
         return Step::Remove;
     }
-    let metadata = metadata::of(&mut marked);
+    let mut marked = object.clone();
+    set_finalizers(&mut marked, finalizers);
+    if meta::deletion_timestamp(object).is_none() {
+        metadata::of(&mut marked).insert("deletionTimestamp".to_owned(), clock::time(now).into());
+    }
+    marked["status"]["phase"] = "Terminating".into();
+    if marked == *object { Step::Nothing } else { Step::Mark(marked) }
+}
+
+/// How an object that is asked for it goes on until it is deleted.
+enum Grace {
+    /// Its kind knows no grace, or it has used up what it had.
+    None,
+    /// It has been granted before, and nothing about that changes.
+    Pending,
+    /// It is granted now.
+    Seconds(i64),
+}
+
+/// Grants an object its last seconds.
+fn begin(
+    resource: &Resource,
+    object: &Value,
+    marked: &mut Value,
+    deletion: &Deletion,
+    now: Timestamp,
+) -> Grace {
+    let Some(default) = resource.rules().grace(object) else { return Grace::None };
+    // Nobody can ask for less than nothing; Kubernetes makes one second of it.
+    let wanted = deletion.grace.map(|seconds| if seconds < 0 { 1 } else { seconds });
+    let after =
+        |begin: Timestamp, seconds| begin.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(begin);
+    let Some(due) = meta::deletion_timestamp(object) else {
+        let ended = matches!(kinds::text(object, "/status/phase"), "Succeeded" | "Failed");
+        let runs = !ended && !kinds::text(object, "/spec/nodeName").is_empty();
+        let seconds = if runs { wanted.unwrap_or(default) } else { 0 };
+        mark(marked, after(now, seconds), seconds);
+        raise_generation(marked);
+        return Grace::Seconds(seconds);
+    };
+    // A second deletion can only make it sooner.
+    match (wanted, meta::deletion_grace_period_seconds(object).unwrap_or(0)) {
+        (_, 0) => Grace::None,
+        (Some(seconds), granted) if seconds < granted => {
+            let due = after(due.parse().unwrap_or(now), seconds - granted);
+            // What is over by now lasts for another second, so that whoever ends it learns of it.
+            let (due, seconds) = if due < now { (now, seconds.min(1)) } else { (due, seconds) };
+            mark(marked, due, seconds);
+            Grace::Seconds(seconds)
+        }
+        _ => Grace::Pending,
+    }
+}
+
+fn mark(object: &mut Value, due: Timestamp, grace: i64) {
+    let metadata = metadata::of(object);
+    metadata.insert("deletionTimestamp".to_owned(), clock::time(due).into());
+    metadata.insert("deletionGracePeriodSeconds".to_owned(), grace.into());
+}
+
+fn raise_generation(object: &mut Value) {
+    if let Some(generation) = meta::generation(object).filter(|generation| *generation > 0) {
+        metadata::of(object).insert("generation".to_owned(), (generation + 1).into());
+    }
+}
+
+fn set_finalizers(object: &mut Value, finalizers: Vec<Value>) {
+    let metadata = metadata::of(object);
     if finalizers.is_empty() {
         metadata.remove("finalizers");
     } else {
         metadata.insert("finalizers".to_owned(), finalizers.into());
-    }
-    let granted = meta::deletion_grace_period_seconds(object).unwrap_or(0);
-    match begun.map(str::parse::<Timestamp>) {
-        // A second deletion can only make it sooner.
-        Some(_) if grace >= granted => {}
-        Some(Ok(due)) => {
-            let due = due.saturating_sub(SignedDuration::from_secs(granted - grace)).unwrap_or(due);
-            metadata.insert("deletionTimestamp".to_owned(), clock::time(due).into());
-            metadata.insert("deletionGracePeriodSeconds".to_owned(), grace.into());
-        }
-        Some(Err(_)) | None => {
-            let due = now.saturating_add(SignedDuration::from_secs(grace)).unwrap_or(now);
-            metadata.insert("deletionTimestamp".to_owned(), clock::time(due).into());
-            metadata.insert("deletionGracePeriodSeconds".to_owned(), grace.into());
-            if let Some(generation) = meta::generation(object).filter(|generation| *generation > 0) {
-                metadata.insert("generation".to_owned(), (generation + 1).into());
-            }
-        }
-    }
-    if is_namespace {
-        marked["status"]["phase"] = "Terminating".into();
-        metadata::of(&mut marked).remove("deletionGracePeriodSeconds");
-    }
-    if marked == *object { Step::Nothing } else { Step::Mark(marked) }
-}
-
-/// How long the object may go on. Only a pod that a node has may go on at all.
-fn grace(resource: &Resource, object: &Value, deletion: &Deletion) -> i64 {
-    let Some(default) = resource.rules().grace(object) else { return 0 };
-    let ended = matches!(kinds::text(object, "/status/phase"), "Succeeded" | "Failed");
-    if ended || kinds::text(object, "/spec/nodeName").is_empty() {
-        return 0;
-    }
-    // Nobody can ask for less than nothing; Kubernetes makes one second of it.
-    match (deletion.grace, meta::deletion_timestamp(object).is_some()) {
-        (Some(seconds), _) if seconds < 0 => 1,
-        (Some(seconds), _) => seconds,
-        (None, true) => meta::deletion_grace_period_seconds(object).unwrap_or(default),
-        (None, false) => default,
     }
 }
 

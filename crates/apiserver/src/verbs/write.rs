@@ -17,6 +17,7 @@ use crate::admission::{self, GroupVersionKind, GroupVersionResource, Operation, 
 use crate::api::Api;
 use crate::custom;
 use crate::fault::{self, Problems, at};
+use crate::http::body::LARGEST_BODY;
 use crate::identity;
 use crate::resource::{Resource, Sub};
 
@@ -137,6 +138,10 @@ impl Call {
             custom::remember_stored_version(&mut object);
         }
         self.restrict(identity::Change { old, new: Some(&object) })?;
+        // Patches can make more of an object than any body could bring.
+        if object.to_string().len() > LARGEST_BODY {
+            return Err(fault::too_large(LARGEST_BODY));
+        }
         attributes.object = Some(object);
         self.validate(&attributes).await?;
         Ok(attributes.object.unwrap_or_default())
@@ -319,26 +324,27 @@ impl Call {
     async fn keep(&self, current: &Object, object: Value) -> Result<Value, WriteError> {
         let key = current.key.clone();
         let stored = self.resource.to_stored(object);
-        let change = if is_finished(&self.resource, &stored) {
-            Change::Delete(Some(stored))
-        } else {
-            Change::Put(stored)
-        };
+        let finished = is_finished(&self.resource, &current.json, &stored);
+        // Who watches sees it go as it was, with its last finalizer.
+        let change = if finished { Change::Delete(None) } else { Change::Put(stored.clone()) };
         let write = Write { key, expect: Expect::Revision(current.revision), change };
-        let gone = matches!(write.change, Change::Delete(_));
         let committed = self.api.0.store.write(write).await?;
-        self.api.after_write(&self.resource, &committed.object, gone);
+        self.api.after_write(&self.resource, &committed.object, finished);
+        if finished {
+            return Ok(self.resource.to_served(stored));
+        }
         Ok(super::list::parse(&self.resource, &committed.object).unwrap_or_default())
     }
 }
 
-/// Whether an object is to be deleted and nothing holds it any more.
-pub(crate) fn is_finished(resource: &Resource, object: &Value) -> bool {
-    meta::deletion_timestamp(object).is_some()
-        && meta::finalizers(object).is_empty()
-        && meta::deletion_grace_period_seconds(object).unwrap_or(0) == 0
+/// Whether an object was to be deleted, and nothing holds it any more.
+fn is_finished(resource: &Resource, old: &[u8], new: &Value) -> bool {
+    let old: Value = serde_json::from_slice(old).unwrap_or_default();
+    meta::deletion_timestamp(&old).is_some()
+        && meta::finalizers(new).is_empty()
+        && meta::deletion_grace_period_seconds(&old).unwrap_or(0) == 0
         && (&*resource.collection != "namespaces"
-            || object.pointer("/spec/finalizers").and_then(Value::as_array).is_none_or(Vec::is_empty))
+            || new.pointer("/spec/finalizers").and_then(Value::as_array).is_none_or(Vec::is_empty))
 }
 
 /// Checks the revision and the uid that a client names. Says whether it named a revision.
@@ -400,8 +406,8 @@ pub(crate) async fn change_as_server(
         let Some(current) = api.0.store.get(key) else { return Ok(()) };
         let Ok(value) = serde_json::from_slice::<Value>(&current.json) else { return Ok(()) };
         let Some(new) = make(value) else { return Ok(()) };
-        let change = if is_finished(resource, &new) { Change::Delete(Some(new)) } else { Change::Put(new) };
-        let gone = matches!(change, Change::Delete(_));
+        let gone = is_finished(resource, &current.json, &new);
+        let change = if gone { Change::Delete(None) } else { Change::Put(new) };
         let write = Write { key: key.clone(), expect: Expect::Revision(current.revision), change };
         match api.0.store.write(write).await {
             Err(WriteError::Conflict { .. }) => {}

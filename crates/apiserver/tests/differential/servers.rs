@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::ask::{Answer, Ask};
+use super::ask::{Answer, Ask, HUNG_UP};
 use super::kinds::{NAME, OWNERS};
 
 /// How long an answer may take. It only turns a hang into a failure.
@@ -31,6 +31,7 @@ pub(crate) struct Servers {
 
 /// One of the two.
 pub(crate) struct Side {
+    name: &'static str,
     client: Client,
     token: String,
     /// What stands for something in requests, and what it is here.
@@ -63,7 +64,7 @@ impl Servers {
     /// Starts what does not run yet, and makes the namespace and a few objects that can own others.
     pub(crate) async fn start(namespace: &str) -> Result<Servers> {
         let kubernetes = real()?;
-        let real = Side::connect(kubernetes.url(), kubernetes.ca_pem().as_bytes(), kubernetes.token())?;
+        let real = Side::connect("real", kubernetes.url(), kubernetes.ca_pem().as_bytes(), kubernetes.token())?;
         let data = tempfile::tempdir()?;
         let api = Api::open(Options::new(data.path())).await?;
         let server = Server::bind(api.clone(), &ServerOptions::default()).await?;
@@ -71,7 +72,7 @@ impl Servers {
         let token =
             kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token:")).context("a token")?;
         let ca = std::fs::read(data.path().join("pki/ca.crt"))?;
-        let embedded = Side::connect(&server.url(), &ca, token.trim().trim_matches('"'))?;
+        let embedded = Side::connect("embedded", &server.url(), &ca, token.trim().trim_matches('"'))?;
         let stop = CancellationToken::new();
         #[expect(
             clippy::disallowed_methods,
@@ -95,13 +96,13 @@ impl Servers {
 // === impl Side ===
 
 impl Side {
-    fn connect(url: &str, ca: &[u8], token: &str) -> Result<Side> {
+    fn connect(name: &'static str, url: &str, ca: &[u8], token: &str) -> Result<Side> {
         use rustls_pki_types::{CertificateDer, pem::PemObject as _};
         let mut config = Config::new(url.parse()?);
         let authorities: Result<Vec<CertificateDer<'_>>, _> = CertificateDer::pem_slice_iter(ca).collect();
         config.root_cert = Some(authorities?.iter().map(|der| der.to_vec()).collect());
         config.default_retry = false;
-        Ok(Side { client: Client::try_from(config)?, token: token.to_owned(), names: Vec::new() })
+        Ok(Side { name, client: Client::try_from(config)?, token: token.to_owned(), names: Vec::new() })
     }
 
     async fn prepare(&mut self, namespace: &str) -> Result<()> {
@@ -128,12 +129,12 @@ impl Side {
 
     /// Sends a request about the object `name`, and reads the answer.
     pub(crate) async fn send(&self, ask: &Ask, name: &str) -> Result<(u16, Value)> {
-        let response = timeout(LIMIT, self.client.send(self.request(ask, name)?))
-            .await
-            .with_context(|| format!("no answer to {ask}"))??;
+        let trouble = || format!("the {} server does not answer {ask}", self.name);
+        let response = timeout(LIMIT, self.client.send(self.request(ask, name)?)).await;
+        let Ok(response) = response.with_context(trouble)? else { return Ok((HUNG_UP, Value::Null)) };
         let (head, body) = response.into_parts();
-        let bytes =
-            timeout(LIMIT, body.collect()).await.with_context(|| format!("no end of {ask}"))??.to_bytes();
+        let body = timeout(LIMIT, body.collect()).await;
+        let bytes = body.with_context(trouble)?.with_context(trouble)?.to_bytes();
         let text = self.with_placeholders(String::from_utf8_lossy(&bytes).into_owned(), name);
         Ok((head.status.as_u16(), serde_json::from_str(&text).unwrap_or(Value::String(text))))
     }

@@ -13,7 +13,7 @@ fn what_was_written_is_there_after_a_restart() {
     let (namespace, revision) =
         (space.namespace().to_owned(), space.run("get cm settings -o jsonpath={.metadata.resourceVersion}"));
     drop(space);
-    let (well, log) = server.stop(folder.path());
+    let (well, log) = server.stop();
     assert!(well, "{log}");
 
     let server = Server::start(folder.path());

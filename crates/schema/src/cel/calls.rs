@@ -5,6 +5,7 @@
 //! function library.
 
 mod convert;
+mod format;
 mod lists;
 mod strings;
 

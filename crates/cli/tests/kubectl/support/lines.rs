@@ -28,18 +28,19 @@ impl Lines {
         Self { lines, seen: Vec::new() }
     }
 
-    /// Reads until a line is what is wanted, and returns that line.
-    #[track_caller]
-    pub(crate) fn until(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+    /// Reads until a line is what is wanted, and returns that line, or what was said instead.
+    pub(crate) fn find(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String, String> {
         loop {
             match self.lines.recv_timeout(PATIENCE) {
                 Ok(line) => {
                     self.seen.push(line.clone());
                     if wanted(&line) {
-                        return line;
+                        return Ok(line);
                     }
                 }
-                Err(why) => panic!("no line {what} came ({why}), but:\n{}", self.seen.join("\n")),
+                Err(why) => {
+                    return Err(format!("no line {what} came ({why}), but:\n{}", self.seen.join("\n")));
+                }
             }
         }
     }
@@ -60,9 +61,10 @@ impl Lines {
     #[track_caller]
     pub(crate) fn until_words(&mut self, words: &str) -> String {
         let wanted: Vec<&str> = words.split_whitespace().collect();
-        self.until(&format!("with {words:?}"), |line| {
+        let found = self.find(&format!("with {words:?}"), |line| {
             let line: Vec<&str> = line.split_whitespace().collect();
             line.windows(wanted.len()).any(|part| part == wanted)
-        })
+        });
+        found.unwrap_or_else(|why| panic!("{why}"))
     }
 }

@@ -29,6 +29,8 @@ exec "$@" 3<&- </dev/null"#;
 /// What kubectl talks to.
 pub(crate) struct Server {
     kubeconfig: PathBuf,
+    /// Where it keeps its data, and others may keep what should go with it.
+    folder: PathBuf,
     running: Running,
 }
 
@@ -53,9 +55,9 @@ impl Server {
         })
     }
 
-    /// Another one, whose data are in a folder of the caller's.
-    pub(crate) fn start(data: &Path) -> Self {
-        Self::launch(data, None)
+    /// Another one, in a folder of the caller's.
+    pub(crate) fn start(folder: &Path) -> Self {
+        Self::launch(folder, None)
     }
 
     /// A real control plane. Its pods need no service account, as those of Safepoint do not.
@@ -69,18 +71,19 @@ impl Server {
         plane.run(&["create", "-f", &rover.path().to_string_lossy()]).unwrap();
         Self {
             kubeconfig: plane.kubeconfig_path().to_owned(),
+            folder: plane.kubeconfig_path().parent().unwrap().to_owned(),
             running: Running::Kubernetes { _plane: Box::new(plane) },
         }
     }
 
-    fn launch(data: &Path, removed: Option<&Path>) -> Self {
-        let log = data.join("log");
+    fn launch(folder: &Path, removed: Option<&Path>) -> Self {
+        let log = folder.join("log");
         let mut child = Command::new("sh")
             .args(["-c", LEASH, "leash"])
             .arg(removed.unwrap_or(Path::new("")))
             .arg(env!("CARGO_BIN_EXE_safepoint"))
             .args(["up", "--listen", "127.0.0.1:0", "--data"])
-            .arg(data.join("data"))
+            .arg(folder.join("data"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(&log).unwrap())
@@ -89,15 +92,23 @@ impl Server {
             .spawn()
             .unwrap();
         let mut lines = Lines::of(child.stdout.take().unwrap());
-        // It is said before the server is ready: the last line tells that.
-        let kubeconfig = lines.until("with the kubeconfig", |line| line.starts_with("kubeconfig"));
-        lines.until("that it is ready", |line| line.starts_with("ready in "));
+        let mut line = |start: &str| {
+            let found = lines.find(&format!("beginning with {start:?}"), |line| line.starts_with(start));
+            found.unwrap_or_else(|why| panic!("{why}\n{}", fs::read_to_string(&log).unwrap()))
+        };
+        let kubeconfig = line("kubeconfig ");
+        line("ready in ");
         let (_, path) = kubeconfig.split_once(' ').unwrap();
-        Self { kubeconfig: path.trim().into(), running: Running::Safepoint(child) }
+        Self { kubeconfig: path.trim().into(), folder: folder.to_owned(), running: Running::Safepoint(child) }
     }
 
     pub(crate) fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
+    }
+
+    /// A folder that is gone when the server is, at the latest.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Whether this is Safepoint, and not the Kubernetes that it is compared with.
@@ -105,15 +116,15 @@ impl Server {
         matches!(self.running, Running::Safepoint(_))
     }
 
-    /// Asks it to stop, as an init system would, and waits until it has. Returns what it wrote into its log.
-    pub(crate) fn stop(mut self, data: &Path) -> (bool, String) {
+    /// Asks it to stop, as an init system would, and waits until it has. Returns whether it did so well, and its log.
+    pub(crate) fn stop(mut self) -> (bool, String) {
         let Running::Safepoint(child) = &mut self.running else { panic!("only Safepoint is stopped") };
         let told = Command::new("kill").arg(child.id().to_string()).status().unwrap();
         assert!(told.success(), "it has ended by itself");
         // To wait for a child is to close its pipe, which would kill it before it has stopped.
         let _held = child.stdin.take();
         let status = child.wait().unwrap();
-        (status.success(), fs::read_to_string(data.join("log")).unwrap())
+        (status.success(), fs::read_to_string(self.folder.join("log")).unwrap())
     }
 }
 

@@ -45,7 +45,7 @@ impl<'a> Space<'a> {
 
     /// One whose namespace is there already.
     pub(crate) fn named(server: &'a Server, namespace: &str) -> Self {
-        let folder = tempfile::Builder::new().prefix("safepoint-kubectl-").tempdir().unwrap();
+        let folder = tempfile::tempdir_in(server.folder()).unwrap();
         Self { server, namespace: namespace.to_owned(), folder }
     }
 

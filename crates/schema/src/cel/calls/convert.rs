@@ -105,7 +105,7 @@ fn to_double<'a>(value: &Value<'a>) -> Result<'a> {
     }
 }
 
-fn to_text<'a>(run: &mut Run<'a, '_>, value: &Value<'a>) -> Result<'a> {
+pub(super) fn to_text<'a>(run: &mut Run<'a, '_>, value: &Value<'a>) -> Result<'a> {
     Ok(Value::made(match value {
         Value::Bool(bool) => bool.to_string(),
         Value::Int(int) => int.to_string(),

@@ -2,7 +2,6 @@
 
 use crate::cel::budget::{Stop, tenth};
 use crate::cel::eval::Run;
-use crate::cel::library;
 use crate::cel::value::{Result, Value};
 
 /// Calls the function if it is one of these.
@@ -41,17 +40,7 @@ pub(super) fn call<'a>(run: &mut Run<'a, '_>, name: &'static str, args: &[Value<
             with(separator, |separator| split(run, text, separator, int(limit.first())?))
         }
         ("strings.quote", []) => made(run, text, quote),
-        ("format", [_]) => {
-            // The digits after the point are memory, and nobody reads a hundred of them.
-            let huge = text
-                .split("%.")
-                .skip(1)
-                .any(|rest| rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()) > 2);
-            match huge {
-                true => Err(Stop::error("format precision is too large")),
-                false => library::call(run, "format", true, args),
-            }
-        }
+        ("format", [args]) => super::format::format(run, text, args),
         _ => return None,
     })
 }
