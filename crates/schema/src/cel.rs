@@ -2,8 +2,8 @@
 //!
 //! A rule is parsed, checked against the types its schema gives to `self` and `oldSelf`, and kept as a small tree that
 //! runs directly on the JSON of an object. The functions of Kubernetes that need tables or arithmetic of their own
-//! (quantities, addresses, URLs, versions, named formats, calendars) come from `kube-cel`; parsing, checking and running
-//! do not, for three reasons: its parser overflows the stack on nested brackets, its interpreter copies the object at
+//! (quantities, addresses, versions, names, calendars) come from `kube-cel`; parsing, checking and running do not, for
+//! three reasons: its parser overflows the stack on nested brackets, its interpreter copies the object at
 //! every step and cannot be stopped, and it knows neither `type()` nor the two-variable macros.
 
 mod ast;

@@ -21,7 +21,7 @@ pub(crate) enum RawAdditional<'a> {
     Schema(Raw<'a>),
 }
 
-const TEXTS: [&str; 11] = [
+const TEXTS: [&str; 10] = [
     "id",
     "$schema",
     "$ref",
@@ -32,7 +32,6 @@ const TEXTS: [&str; 11] = [
     "pattern",
     "x-kubernetes-list-type",
     "x-kubernetes-map-type",
-    "x-kubernetes-group",
 ];
 const FLAGS: [&str; 7] = [
     "nullable",

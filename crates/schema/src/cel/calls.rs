@@ -1,16 +1,18 @@
 //! Calls of functions.
 //!
 //! Functions on text, lists and numbers are here: they are charged for before they work, and they read the object
-//! without copying it. What is left (quantities, addresses, versions, URLs, named formats, calendars) belongs to the
-//! function library.
+//! without copying it. What is left (quantities, addresses, versions, names, calendars) belongs to the function library.
 
 mod convert;
 mod format;
 mod lists;
+mod named;
 mod strings;
 
 #[cfg(test)]
 mod tests;
+
+pub(super) use named::Url;
 
 use super::budget::Stop;
 use super::eval::Run;
@@ -55,7 +57,8 @@ pub(super) fn call<'a>(
             }))
         }
         _ => {
-            if let Some(result) = strings::call(run, name, args).or_else(|| lists::call(run, name, args)) {
+            let own = strings::call(run, name, args).or_else(|| lists::call(run, name, args));
+            if let Some(result) = own.or_else(|| named::call(run, name, args)) {
                 return result;
             }
             library::call(run, name, on_value, args)
@@ -83,6 +86,6 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::Text(_) | Value::Made(_) | Value::Bytes(_) => value.size() == 0,
         Value::Array(..) | Value::List(..) | Value::Map(_) | Value::Object(..) => value.size() == 0,
         Value::Optional(inner) => inner.is_none(),
-        Value::Type(_) | Value::Unknown(_) | Value::Foreign(_) => false,
+        Value::Type(_) | Value::Url(_) | Value::Format(_) | Value::Unknown(_) | Value::Foreign(_) => false,
     }
 }

@@ -4,6 +4,7 @@
 //! timestamp) is carried around as it is.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
@@ -28,6 +29,16 @@ pub(super) fn call<'a>(run: &mut Run<'a, '_>, name: &str, on_value: bool, args: 
     if args.len() > NAMES.len() {
         return Err(Stop::no_such_overload());
     }
+    if let ("isCIDR" | "cidr", Some(text)) = (name, args.first().and_then(Value::text))
+        && !is_strict_cidr(text)
+    {
+        return match name {
+            "isCIDR" => Ok(Value::Bool(false)),
+            _ => {
+                Err(Stop::error(format!("network address parse error during conversion from string: {text}")))
+            }
+        };
+    }
     let mut context = FUNCTIONS.new_inner_scope();
     for (name, arg) in NAMES.into_iter().zip(args) {
         let value = give(run.nodes, &mut run.budget, arg)?;
@@ -37,13 +48,18 @@ pub(super) fn call<'a>(run: &mut Run<'a, '_>, name: &str, on_value: bool, args: 
     let target = if on_value { idents.next().map(Box::new) } else { None };
     let call = ided(Expr::Call(CallExpr { func_name: name.to_owned(), target, args: idents.collect() }));
     let found = cel::Value::resolve(&call, &context).map_err(|error| Stop::Error(error.to_string()))?;
-    let value = take(&mut run.budget, &found)?;
-    Ok(match (name, value) {
-        // The library says null where Kubernetes says none.
-        ("format.named", Value::Null) => Value::Optional(None),
-        ("format.named", format) => Value::some(format),
-        (_, value) => value,
-    })
+    take(&mut run.budget, &found)
+}
+
+/// What is wrong with a text that should have a named format.
+pub(super) fn validate<'a>(run: &mut Run<'a, '_>, format: &str, text: &Value<'a>) -> Result<'a> {
+    let format = call(run, &format!("format.{format}"), false, &[])?;
+    call(run, "validate", true, &[format, text.clone()])
+}
+
+/// The library tolerates leading zeros in an address, Kubernetes does not.
+fn is_strict_cidr(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(address, _)| address.parse::<IpAddr>().is_ok())
 }
 
 fn ided(expr: Expr) -> IdedExpr {
@@ -69,7 +85,9 @@ fn give(nodes: &Nodes, budget: &mut Budget, value: &Value<'_>) -> std::result::R
             let inner = inner.as_ref().map(|inner| give(nodes, budget, inner)).transpose()?;
             cel::Value::Opaque(Arc::new(inner.map_or_else(OptionalValue::none, OptionalValue::of)))
         }
-        Value::Type(_) | Value::Unknown(_) => return Err(Stop::no_such_overload()),
+        Value::Type(_) | Value::Url(_) | Value::Format(_) | Value::Unknown(_) => {
+            return Err(Stop::no_such_overload());
+        }
         Value::Text(_) | Value::Made(_) => {
             let text = value.text().unwrap_or_default();
             budget.spend_text(text.len())?;

@@ -52,7 +52,9 @@ pub(super) fn equal(
     left: &Value<'_>,
     right: &Value<'_>,
 ) -> std::result::Result<bool, Stop> {
-    use Value::{Array, Bool, Bytes, Duration, Foreign, List, Map, Null, Object, Optional, Type, Unknown};
+    use Value::{
+        Array, Bool, Bytes, Duration, Foreign, Format, List, Map, Null, Object, Optional, Type, Unknown, Url,
+    };
     budget.spend(1)?;
     if let (Some(left), Some(right)) = (left.text(), right.text()) {
         budget.spend_text(left.len().min(right.len()))?;
@@ -68,6 +70,8 @@ pub(super) fn equal(
         (Duration(left), Duration(right)) => Ok(left == right),
         (Type(left), Type(right)) => Ok(left == right),
         (Foreign(left), Foreign(right)) => Ok(left == right),
+        (Url(left), Url(right)) => Ok(left == right),
+        (Format(left), Format(right)) => Ok(left == right),
         (Unknown(left), Unknown(right)) => Ok(left == right),
         (Optional(left), Optional(right)) => match (left, right) {
             (None, None) => Ok(true),

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 
 use super::ast::Literal;
 use super::budget::Stop;
+use super::calls::Url;
 use super::library;
 use super::shape::{Shape, text_format};
 use crate::format::{Format, time};
@@ -51,6 +52,9 @@ pub(super) enum Value<'a> {
     /// A list that was made, with the shape of the list whose rules for equality it inherits.
     List(Rc<[Value<'a>]>, Option<Shape>),
     Map(Rc<BTreeMap<Key, Value<'a>>>),
+    Url(Rc<Url>),
+    /// A format by its name.
+    Format(&'static str),
     /// Data without a schema: it can only be compared.
     Unknown(&'a Json),
     /// A value of the function library, timestamps among them.
@@ -211,6 +215,8 @@ impl<'a> Value<'a> {
             Self::Optional(_) => "optional_type",
             Self::Object(..) | Self::Map(_) => "map",
             Self::Array(..) | Self::List(..) => "list",
+            Self::Url(_) => "kubernetes.URL",
+            Self::Format(_) => "kubernetes.NamedFormat",
             Self::Unknown(_) => "unknown",
             Self::Foreign(value) => library::type_name(value),
         }

@@ -85,3 +85,9 @@ fn an_object_deeper_than_any_document_is_refused_and_not_followed() {
     // Dropping such a value recurses as well, which is the business of whoever built it.
     std::mem::forget(object);
 }
+
+#[test]
+fn a_schema_is_shared_between_threads() {
+    fn shared<T: Send + Sync>(_: &T) {}
+    shared(&schema());
+}

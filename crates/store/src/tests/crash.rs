@@ -113,7 +113,7 @@ impl Recording {
 }
 
 proptest! {
-    #![proptest_config(cases(3))]
+    #![proptest_config(ProptestConfig::with_cases(3))]
 
     #[test]
     fn a_power_cut_at_any_moment_loses_nothing_that_was_answered(batches in batches(), seed in any::<[u8; 16]>()) {

@@ -237,7 +237,7 @@ fn told(watch: &mut Watch) -> Vec<(u64, Key, Option<Entry>, Option<Entry>)> {
 }
 
 proptest! {
-    #![proptest_config(cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn the_store_behaves_like_a_list_of_all_its_states(steps in steps(), kept in 1_usize..30, page in 1_usize..5) {

@@ -159,7 +159,7 @@ static CLOSED: LazyLock<(Vec<u8>, Listing)> = LazyLock::new(|| {
 });
 
 proptest! {
-    #![proptest_config(cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
     fn bytes_that_rot_are_noticed_or_do_not_matter(rot in prop::collection::vec((any::<prop::sample::Index>(), 1_u8..), 1..40)) {

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 
-use proptest::test_runner::Config;
 use serde_json::{Value, json};
 
 use crate::*;
@@ -53,11 +52,6 @@ pub(super) fn content(object: &Object) -> Value {
 
 pub(super) fn names(listing: &Listing) -> Vec<&str> {
     listing.objects.iter().map(|object| &*object.key.name).collect()
-}
-
-/// Random tests run this many times, and more if `PROPTEST_CASES` asks for more than its default of 256.
-pub(super) fn cases(usually: u32) -> Config {
-    Config::with_cases(Config::default().cases.saturating_mul(usually).div_ceil(256))
 }
 
 /// Everything that waits in the watch.

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 
 use safepoint_testkit::{assets, fresh_name};
@@ -31,12 +31,26 @@ pub(crate) struct Running {
 impl Space<'static> {
     /// A new one on the shared server.
     pub(crate) fn new() -> Self {
-        Space::on(Server::shared())
+        // Namespaces are made in stock: to start kubectl takes longer than to make a dozen of them.
+        static STOCK: Mutex<Vec<String>> = Mutex::new(Vec::new());
+        let server = Server::shared();
+        let mut stock = STOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        if stock.is_empty() {
+            let names: Vec<String> = (0..16).map(|_| fresh_name("test")).collect();
+            let list = names.iter().map(|name| {
+                format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}\n---\n")
+            });
+            let space = Space::named(server, "default");
+            space.file("namespaces.yaml", &list.collect::<String>());
+            space.run("create -f namespaces.yaml");
+            *stock = names;
+        }
+        Space::named(server, &stock.pop().expect("it was just filled"))
     }
 }
 
 impl<'a> Space<'a> {
-    /// A new one.
+    /// A new one on another server.
     pub(crate) fn on(server: &'a Server) -> Self {
         let space = Self::named(server, &fresh_name("test"));
         space.run(&format!("create namespace {}", space.namespace));
