@@ -4,6 +4,7 @@
 //! memory of its own, and makes a restart the same as any other ring.
 
 mod definitions;
+mod events;
 mod namespaces;
 mod owners;
 
@@ -27,6 +28,8 @@ use crate::verbs::{
 const FIRST_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 /// Many writes that come together are looked at together.
 const GATHER: Duration = Duration::from_millis(20);
+/// How often to look although nothing was written.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
 /// How long to leave a store alone that does not take writes.
 const AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -47,7 +50,8 @@ pub(crate) async fn run(api: &Api) {
             warn!(%error, "cannot finish deletions");
             tokio::time::sleep(AFTER_FAILURE).await;
         }
-        api.0.bell.notified().await;
+        // Time passes even if nobody writes: events get old.
+        let _ = tokio::time::timeout(LOOK_AGAIN, api.0.bell.notified()).await;
         tokio::time::sleep(GATHER).await;
     }
 }
@@ -58,6 +62,7 @@ async fn pass(api: &Api) -> Result<(), WriteError> {
     namespaces::end(api, &registry).await?;
     namespaces::remove_strays(api, &registry).await?;
     finish(api, &registry).await?;
+    events::forget_old(api, &registry).await?;
     definitions::end(api, &registry).await?;
     owners::collect(api, &registry).await
 }
@@ -70,8 +75,7 @@ async fn finish(api: &Api, registry: &Registry) -> Result<(), WriteError> {
         {
             let value: Value = serde_json::from_slice(&object.json).unwrap_or_default();
             if meta::deletion_grace_period_seconds(&value).unwrap_or(0) == 0 {
-                let deletion = Deletion { uid: Some(object.tags.uid.clone()), ..Deletion::default() };
-                delete_as_server(api, resource, &object.key, &deletion).await?;
+                delete_as_server(api, resource, &object.key, &Deletion::of(object)).await?;
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::http::{Accept, Query, Reply, reply};
 use crate::openapi;
 use crate::registry::Registry;
 use crate::resource::{Resource, Sub, api_version};
+use crate::verbs;
 
 /// The Kubernetes whose behaviour is served.
 const MAJOR: &str = "1";
@@ -36,7 +37,7 @@ pub(crate) fn answer(
         return Err(fault::not_allowed());
     }
     match parts.as_slice() {
-        ["healthz" | "livez" | "readyz", ..] => Ok(reply::text(StatusCode::OK, "ok")),
+        ["healthz" | "livez" | "readyz", ..] => Ok(verbs::health(api)),
         ["version"] => plain(version()),
         ["api"] if accept.aggregated => Ok(aggregated(&core(&registry))),
         ["api"] => plain(json!({

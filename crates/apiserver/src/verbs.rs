@@ -61,11 +61,22 @@ pub(crate) struct Notes(Arc<Mutex<Vec<String>>>);
 pub(crate) async fn answer(api: Api, request: Request) -> Response {
     // Load balancers and supervisors ask without a token whether somebody is there.
     if matches!(request.uri().path(), "/healthz" | "/livez" | "/readyz") {
-        return reply::text(StatusCode::OK, "ok");
+        return health(&api);
     }
     match api.0.identity.authenticate(request.headers(), &api.facts(), api.0.clock.now()) {
         Ok(user) => answer_as(api, user, request).await,
         Err(_) => reply::refuse(&Status::unauthorized("Unauthorized"), Accept::JSON),
+    }
+}
+
+/// Whether the server can do its work. One that cannot write has to be started again.
+pub(crate) fn health(api: &Api) -> Response {
+    match api.0.store.failure() {
+        None => reply::text(StatusCode::OK, "ok"),
+        Some(_) => reply::text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the store takes no more writes: start the server again",
+        ),
     }
 }
 

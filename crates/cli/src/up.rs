@@ -101,7 +101,7 @@ impl Module for ApiModule {
             Some(server) => server,
             None => Server::bind(self.api.clone(), &ServerOptions { listen: self.address })
                 .await
-                .map_err(|error| Fault::transient(error))?,
+                .map_err(Fault::transient)?,
         };
         ctx.ready();
         server.run(ctx.token()).await;

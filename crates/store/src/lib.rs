@@ -30,7 +30,7 @@
 //! | a write that was answered | survives a power cut, and was visible to every reader before the answer |
 //! | a batch of writes | is there after a power cut as a whole or not at all |
 //! | a revision that anyone was shown | is never given to another write, and the counter never goes back |
-//! | a commit that fails | is never visible; the store then refuses writes until it is opened again |
+//! | a commit that fails | is not visible, and the store refuses writes until it is opened again; then all of it is there, or nothing |
 //! | a watch | gets each event of its scope once and in order, or is told that it lagged |
 //! | a slow watch | never makes a writer wait |
 //! | the past | is kept in memory within bounds; what is older, or before the opening, is [`RevisionError::Compacted`] |

@@ -38,7 +38,7 @@ async fn forget_earlier_objects(api: &Api, registry: &Registry, crd: &Object) ->
     let Some(resource) = resource else { return Ok(()) };
     for object in everything(api, collection) {
         if object.created < crd.created {
-            delete_as_server(api, &resource, &object.key, &Deletion::default()).await?;
+            delete_as_server(api, &resource, &object.key, &Deletion::of(&object)).await?;
         }
     }
     Ok(())
@@ -124,7 +124,7 @@ pub(super) async fn end(api: &Api, registry: &Registry) -> Result<(), WriteError
         let resource = registry.collections().into_iter().find(|resource| *resource.collection == collection);
         if let Some(resource) = resource {
             for object in everything(api, &collection) {
-                delete_as_server(api, &resource, &object.key, &Deletion::default()).await?;
+                delete_as_server(api, &resource, &object.key, &Deletion::of(&object)).await?;
             }
         }
         // Counted anew: something may have been made while the rest was deleted.

@@ -45,7 +45,7 @@ pub(super) async fn remove_strays(api: &Api, registry: &Registry) -> Result<(), 
             let is_there = known.contains(&object.key.namespace)
                 || api.0.store.get(&Key::new("namespaces", "", Arc::clone(&object.key.namespace))).is_some();
             if !is_there {
-                delete_as_server(api, resource, &object.key, &Deletion::default()).await?;
+                delete_as_server(api, resource, &object.key, &Deletion::of(&object)).await?;
             }
         }
     }
@@ -58,7 +58,7 @@ async fn empty(api: &Api, registry: &Registry, name: &str) -> Result<Vec<(String
     for resource in registry.collections().iter().filter(|resource| resource.namespaced) {
         let scope = Scope::collection(Arc::clone(&resource.collection)).namespace(name);
         for object in api.0.store.list(&scope, None, usize::MAX).objects {
-            delete_as_server(api, resource, &object.key, &Deletion::default()).await?;
+            delete_as_server(api, resource, &object.key, &Deletion::of(&object)).await?;
             if let Some(object) = api.0.store.get(&object.key) {
                 let group =
                     if resource.group.is_empty() { String::new() } else { format!(".{}", resource.group) };

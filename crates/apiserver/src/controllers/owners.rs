@@ -20,17 +20,6 @@ struct Owned {
     object: Arc<Object>,
 }
 
-impl Owned {
-    /// The deletion of just what was looked at. If somebody has changed it meanwhile, it is looked at again.
-    fn as_it_was(&self) -> Deletion {
-        Deletion {
-            uid: Some(self.object.tags.uid.clone()),
-            revision: Some(self.object.revision.to_string()),
-            ..Deletion::default()
-        }
-    }
-}
-
 pub(super) async fn collect(api: &Api, registry: &Registry) -> Result<(), WriteError> {
     let mut owned: Vec<Owned> = Vec::new();
     let mut waiting: Vec<Owned> = Vec::new();
@@ -79,7 +68,7 @@ pub(super) async fn collect(api: &Api, registry: &Registry) -> Result<(), WriteE
     for dependent in &owned {
         let gone = owners_gone(api, registry, dependent);
         if !gone.is_empty() && gone.len() == dependent.object.tags.field(OWNERS).split(',').count() {
-            let deletion = dependent.as_it_was();
+            let deletion = Deletion::of(&dependent.object);
             delete_as_server(api, &dependent.resource, &dependent.object.key, &deletion).await?;
         } else {
             // Another owner keeps it; the one that is gone is forgotten.
@@ -109,7 +98,7 @@ async fn end_before_owner(
     if references.iter().any(goes_on) {
         return Ok(false);
     }
-    let deletion = dependent.as_it_was();
+    let deletion = Deletion::of(&dependent.object);
     delete_as_server(api, &dependent.resource, &dependent.object.key, &deletion).await?;
     Ok(blocks && api.0.store.get(&dependent.object.key).is_some())
 }

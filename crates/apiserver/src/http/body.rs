@@ -18,8 +18,10 @@ use crate::fault;
 /// As in Kubernetes: what etcd would take, with room for the encoding.
 pub(crate) const LARGEST_BODY: usize = 3 * 1024 * 1024;
 
-/// How long a client may take to send a body, or wait for room to send it.
+/// How long a client may take to send a body.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A body up to this size is read whatever else is being read.
+const SMALL_BODY: usize = 64 * 1024;
 /// Room for bodies is counted in pages.
 const PAGE: usize = 4096;
 /// How much of bodies may be in memory while they are read.
@@ -32,12 +34,14 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    /// Reads a body. `room` is what all bodies that are being read share; one that finds none in time is refused.
+    /// Reads a body. `room` is what all bodies that are being read share; a large one that finds none is refused.
     pub(crate) async fn read(headers: &HeaderMap, body: Body, room: &Semaphore) -> Result<Content, Status> {
         let length =
             body.size_hint().upper().and_then(|length| usize::try_from(length).ok()).unwrap_or(LARGEST_BODY);
         let pages = u32::try_from(length.min(LARGEST_BODY).div_ceil(PAGE)).unwrap_or(u32::MAX);
-        let Ok(Ok(_room)) = timeout(PATIENCE, room.acquire_many(pages)).await else {
+        // Nobody waits in line: a small body needs no room, and a large one that finds none comes again.
+        let pages = if length > SMALL_BODY { pages } else { 0 };
+        let Ok(_room) = room.try_acquire_many(pages) else {
             return Err(Status::too_many_requests("too many large requests at once: try again", 1));
         };
         let Ok(read) = timeout(PATIENCE, to_bytes(body, LARGEST_BODY)).await else {

@@ -74,6 +74,7 @@ impl Rules for Pods {
 
     fn check_status(&self, new: &Value, old: &Value, problems: &mut Problems) {
         status::check(new, old, problems);
+        pod_change::check_annotations(new, old, problems);
     }
 
     fn check_name(&self, name: &str, is_prefix: bool) -> Vec<String> {

@@ -53,7 +53,7 @@ pub(super) fn check(new: &Value, old: &Value, problems: &mut Problems) {
     }
 }
 
-fn check_annotations(new: &Value, old: &Value, problems: &mut Problems) {
+pub(super) fn check_annotations(new: &Value, old: &Value, problems: &mut Problems) {
     let at = FieldPath::new("metadata").child("annotations");
     let (after, before) = (meta::annotations(new), meta::annotations(old));
     let mut refuse = |key: &str, why: &str| problems.push(FieldError::forbidden(&at.key(key), why));

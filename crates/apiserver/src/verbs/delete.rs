@@ -289,6 +289,15 @@ fn success(resource: &Resource, object: &Value) -> Value {
 // === impl Deletion ===
 
 impl Deletion {
+    /// The deletion of an object just as it was looked at. If somebody has changed it meanwhile, it is left alone.
+    pub(crate) fn of(object: &Object) -> Deletion {
+        Deletion {
+            uid: Some(object.tags.uid.clone()),
+            revision: Some(object.revision.to_string()),
+            ..Deletion::default()
+        }
+    }
+
     /// Reads the options from the body or, without one, from the query.
     pub(crate) fn read(content: &Content, query: &Query) -> Result<Deletion, Status> {
         let options = if content.bytes.is_empty() { from_query(query)? } else { content.object()? };

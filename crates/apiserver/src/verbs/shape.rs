@@ -116,7 +116,7 @@ fn name_kind(resource: &Resource, object: &mut Value) -> Result<(), Status> {
                 "the API version in the data ({version}) does not match the expected API version ({expected})"
             )));
         }
-        ("", _) if resource.custom().is_none() => {}
+        ("", version) if resource.custom().is_none() && version == expected => {}
         (kind, "") if kind == &*resource.kind && resource.custom().is_none() => {}
         (kind, version) if resource.custom().is_some() && version == expected && !kind.is_empty() => {
             let mut problems = Problems::new();

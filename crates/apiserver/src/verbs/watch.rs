@@ -4,6 +4,7 @@
 //! told 410 and lists again, as Kubernetes clients do anyway.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -47,7 +48,7 @@ pub(crate) async fn watch(call: Call) -> Result<Response, Status> {
     let selection = Selection::of(&call)?;
     let include = if call.accept.form == Form::Table { list::include(&call)? } else { Include::None };
     let store = call.api.0.store.clone();
-    let mut frames = Frames {
+    let frames = Frames {
         headings: true,
         include,
         selection,
@@ -58,7 +59,7 @@ pub(crate) async fn watch(call: Call) -> Result<Response, Status> {
     let from = match begin {
         Begin::After(revision) => Start::After(revision),
         Begin::Now { must_have } | Begin::WithState { must_have } if must_have > store.revision() => {
-            first.push_back(error_frame(&pages::too_large(must_have, store.revision())));
+            first.push_back(First::Frame(error_frame(&pages::too_large(must_have, store.revision()))));
             return Ok(stream_of(Running {
                 frames,
                 first,
@@ -74,9 +75,9 @@ pub(crate) async fn watch(call: Call) -> Result<Response, Status> {
         Ok(watch) => Some(watch),
         Err(RevisionError::Compacted { oldest }) => {
             let wanted = if let Begin::After(revision) = begin { revision } else { 0 };
-            first.push_back(error_frame(&fault::expired(format!(
+            first.push_back(First::Frame(error_frame(&fault::expired(format!(
                 "too old resource version: {wanted} ({oldest})"
-            ))));
+            )))));
             None
         }
         // Kubernetes is silent until that revision comes, and so is everything that this client would want to see.
@@ -88,11 +89,11 @@ pub(crate) async fn watch(call: Call) -> Result<Response, Status> {
     if let Some(listing) = watch.as_mut().and_then(Watch::take_listing) {
         for object in &listing.objects {
             if frames.selection.matches(object) {
-                first.push_back(frames.object_frame("ADDED", object)?);
+                first.push_back(First::Object(Arc::clone(object)));
             }
         }
         if frames.bookmarks {
-            first.push_back(frames.bookmark(listing.revision, true));
+            first.push_back(First::Mark(listing.revision));
         }
     }
     let now = Instant::now();
@@ -111,10 +112,18 @@ fn stream_of(state: Running) -> Response {
     response
 }
 
+/// Something that a watch begins with.
+enum First {
+    Object(Arc<Object>),
+    /// The bookmark after the last object.
+    Mark(u64),
+    Frame(Bytes),
+}
+
 struct Running {
     frames: Frames,
-    /// What is to be sent before anything that the store says.
-    first: VecDeque<Bytes>,
+    /// What is to be sent before anything that the store says. Objects are shared with the store until they are sent.
+    first: VecDeque<First>,
     /// `None` when it is over.
     watch: Option<Watch>,
     end: Instant,
@@ -124,8 +133,17 @@ struct Running {
 impl Running {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(frame) = self.first.pop_front() {
-                return Some(frame);
+            match self.first.pop_front() {
+                None => {}
+                Some(First::Frame(frame)) => return Some(frame),
+                Some(First::Mark(revision)) => return Some(self.frames.bookmark(revision, true)),
+                Some(First::Object(object)) => match self.frames.object_frame("ADDED", &object) {
+                    Ok(frame) => return Some(frame),
+                    Err(status) => {
+                        (self.watch, self.first) = (None, VecDeque::new());
+                        return Some(error_frame(&status));
+                    }
+                },
             }
             let watch = self.watch.as_mut()?;
             let bookmark: Sleep = sleep_until(self.bookmark);

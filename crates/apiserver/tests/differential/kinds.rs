@@ -64,9 +64,12 @@ fn tame(metadata: Option<&mut Value>) {
         metadata.remove("generateName");
     }
     for owner in metadata.get_mut("ownerReferences").and_then(Value::as_array_mut).into_iter().flatten() {
-        let is_gone = |uid: &Value| uid.as_str().is_some_and(|uid| !uid.is_empty() && !OWNERS.contains(&uid));
-        if owner.get("uid").is_some_and(is_gone) {
-            owner["uid"] = OWNERS[0].into();
+        let is_named =
+            |field: &str| owner.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+        if is_named("uid") && is_named("name") {
+            let place = OWNERS.iter().position(|uid| owner["uid"] == *uid).unwrap_or_default();
+            owner["uid"] = OWNERS[place].into();
+            owner["name"] = format!("owner-{}", place + 1).into();
         }
     }
 }
@@ -304,7 +307,7 @@ fn hooks() -> Shape {
                 rarely("port", any([443, 8443]).or([0])),
             ]),
         ),
-        rarely("caBundle", any([""]).or(["eA=="])),
+        rarely("caBundle", any(["eA=="])),
     ];
     let condition = vec![
         always("name", any(["c", "d", "e"]).or(["", "a b"])),
@@ -372,7 +375,7 @@ fn node_status() -> Shape {
             often("conditions", keyed("type", condition)),
             often("addresses", keyed("type", address)),
             often("capacity", resources()),
-            rarely("allocatable", resources()),
+            rarely("allocatable", resources().filled()),
             rarely("phase", any(["Running", ""])),
             rarely(
                 "nodeInfo",

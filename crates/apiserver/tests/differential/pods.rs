@@ -40,8 +40,9 @@ fn spec() -> Vec<Member> {
         rarely("terminationGracePeriodSeconds", any([0, 5, -1])),
         often("activeDeadlineSeconds", any([10, 20, 30]).or([0, -1])),
         rarely("schedulerName", any(["mine", ""])),
-        rarely("priorityClassName", any(["system-node-critical", ""]).or(["nothing"])),
-        rarely("priority", any([0]).or([5])),
+        // There are no other classes here, and nobody computes a priority from one.
+        rarely("priorityClassName", any(["system-node-critical", ""])),
+        in_patches("priority", any([0, 5])),
         rarely("preemptionPolicy", any(["PreemptLowerPriority"]).or(["X"])),
         rarely("automountServiceAccountToken", flag()),
         rarely("enableServiceLinks", flag()),

@@ -64,7 +64,8 @@ impl Servers {
     /// Starts what does not run yet, and makes the namespace and a few objects that can own others.
     pub(crate) async fn start(namespace: &str) -> Result<Servers> {
         let kubernetes = real()?;
-        let real = Side::connect("real", kubernetes.url(), kubernetes.ca_pem().as_bytes(), kubernetes.token())?;
+        let real =
+            Side::connect("real", kubernetes.url(), kubernetes.ca_pem().as_bytes(), kubernetes.token())?;
         let data = tempfile::tempdir()?;
         let api = Api::open(Options::new(data.path())).await?;
         let server = Server::bind(api.clone(), &ServerOptions::default()).await?;

@@ -11,8 +11,8 @@ use super::dice::Dice;
 pub(crate) enum Shape {
     /// One of some values, or rarely one of those that no server takes.
     Leaf { good: Vec<Value>, bad: Vec<Value> },
-    /// An object whose members all have one shape.
-    Map { keys: Vec<&'static str>, bad: Vec<&'static str>, value: Box<Shape> },
+    /// An object whose members all have one shape, and of which there are some.
+    Map { keys: Vec<&'static str>, bad: Vec<&'static str>, least: usize, value: Box<Shape> },
     /// An object with members of its own.
     Object(Vec<Member>),
     /// A list that is one value.
@@ -66,7 +66,7 @@ pub(crate) fn flag() -> Shape {
 
 /// A map from these keys.
 pub(crate) fn map(keys: &[&'static str], value: Shape) -> Shape {
-    Shape::Map { keys: keys.to_vec(), bad: vec!["", "a b", "-"], value: Box::new(value) }
+    Shape::Map { keys: keys.to_vec(), bad: vec!["", "a b", "-"], least: 0, value: Box::new(value) }
 }
 
 /// An object of these members.
@@ -122,6 +122,14 @@ pub(crate) fn choice(name: &'static str, shape: Shape) -> Member {
 // === impl Shape ===
 
 impl Shape {
+    /// Makes a map one that is never empty: in Go, that is not the same as one that is not there.
+    pub(crate) fn filled(mut self) -> Shape {
+        if let Shape::Map { least, .. } = &mut self {
+            *least = 1;
+        }
+        self
+    }
+
     /// Adds values that are refused.
     pub(crate) fn or(mut self, refused: impl IntoIterator<Item = impl Into<Value>>) -> Shape {
         if let Shape::Leaf { bad, .. } = &mut self {
@@ -140,8 +148,9 @@ impl Shape {
                 let is_bad = !bad.is_empty() && dice.once_in(BAD);
                 dice.pick(if is_bad { bad } else { good }).clone()
             }
-            Shape::Map { value, .. } => {
-                let entries = (0..dice.below(4)).map(|_| (self.key(dice).to_owned(), value.value(dice)));
+            Shape::Map { value, least, .. } => {
+                let entries = (0..least + dice.below(4 - least))
+                    .map(|_| (self.key(dice).to_owned(), value.value(dice)));
                 Value::Object(entries.collect())
             }
             Shape::Object(members) => Value::Object(make_object(members, dice)),

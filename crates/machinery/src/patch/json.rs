@@ -37,6 +37,8 @@ struct Patching {
     /// At least the depth of the document. Measuring it for every operation would be too slow.
     depth_bound: usize,
     copied: usize,
+    /// How many items of lists have been moved by insertions and removals.
+    shifted: usize,
 }
 
 /// One operation. What is missing is found out when it is carried out.
@@ -59,7 +61,7 @@ pub fn json(object: &Value, patch: &Value) -> Result<Value, PatchError> {
     if operations.len() > MAX_OPERATIONS {
         return Err(PatchError::TooManyOperations(operations.len()));
     }
-    let mut patching = Patching { document: object.clone(), depth_bound: MAX_DEPTH, copied: 0 };
+    let mut patching = Patching { document: object.clone(), depth_bound: MAX_DEPTH, copied: 0, shifted: 0 };
     for operation in &operations {
         patching.apply(operation)?;
         patching.check_depth(WATCH_DEPTH)?;
@@ -122,6 +124,19 @@ impl<'a> Operation<'a> {
     }
 }
 
+/// How many items one patch may move. More is no patch that somebody needs, but one that keeps a processor busy.
+const MAX_SHIFTED: usize = 10_000_000;
+
+fn shift(shifted: &mut usize, items: usize) -> Result<(), PatchError> {
+    *shifted += items;
+    if *shifted > MAX_SHIFTED {
+        return Err(does_not_apply(
+            "the patch inserts into or removes from too long lists too often".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
 // === impl Patching ===
 
 impl Patching {
@@ -166,6 +181,7 @@ impl Patching {
             Value::Array(items) if key == "-" => items.push(value),
             Value::Array(items) => {
                 let index = index(&key, items.len() + 1)?;
+                shift(&mut self.shifted, items.len() - index)?;
                 items.insert(index, value);
             }
             Value::Object(map) => {
@@ -182,6 +198,7 @@ impl Patching {
         match parent {
             Value::Array(items) => {
                 let index = index(&key, items.len())?;
+                shift(&mut self.shifted, items.len() - index)?;
                 Ok(items.remove(index))
             }
             Value::Object(map) => map.remove(&key).ok_or_else(|| missing("remove", path)),
