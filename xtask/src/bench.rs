@@ -56,7 +56,8 @@ fn apiserver(root: &Path) -> Result<()> {
 
 /// Builds the binary as it is shipped. Where that ends up is cargo's to say.
 fn release_binary(root: &Path) -> Result<PathBuf> {
-    let arguments = ["build", "--release", "--package", "safepoint", "--message-format=json-render-diagnostics"];
+    let arguments =
+        ["build", "--release", "--package", "safepoint", "--message-format=json-render-diagnostics"];
     let output = cargo(root, &arguments).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
     if !output.status.success() {
         bail!("the binary does not build");

@@ -77,6 +77,12 @@ pub(crate) fn read(call: &Call, content: &Content, strictness: Strictness) -> Re
     if !object.is_object() {
         return Err(unrecognized("couldn't get version/kind; json parse error: it is not an object"));
     }
+    if ["apiVersion", "kind"]
+        .iter()
+        .any(|field| object.get(field).is_some_and(|is| !is.is_string() && !is.is_null()))
+    {
+        return Err(unrecognized("couldn't get version/kind; json parse error: they are no texts"));
+    }
     name_kind(resource, &mut object)?;
     let mut mistakes =
         if content.is_json() { safepoint_schema::duplicate_fields(&content.bytes) } else { Vec::new() };

@@ -224,7 +224,7 @@ fn operation(shape: &Shape, current: &Value, dice: &mut Dice) -> Value {
                 }
                 Some(Value::Object(map)) if !map.is_empty() && dice.percent(50) => {
                     let keys: Vec<&String> = map.keys().collect();
-                    format!("{parent}/{}", escape(*dice.pick(&keys)))
+                    format!("{parent}/{}", escape(dice.pick::<&String>(&keys)))
                 }
                 _ => path.clone(),
             };

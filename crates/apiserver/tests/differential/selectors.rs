@@ -182,8 +182,8 @@ fn make_object(collection: &str, name: &str, dice: &mut Dice) -> Value {
 
 fn make_query(dice: &mut Dice) -> Query {
     let collection = *dice.pick(&COLLECTIONS);
-    let labels = dice.percent(65).then(|| damaged(labels(dice), "!=<>(), \tin/.a1-_\"", dice));
-    let fields = (labels.is_none() || dice.percent(20)).then(|| damaged(fields(dice), "!=,\\ .a1\"", dice));
+    let labels = dice.percent(65).then(|| damaged(&labels(dice), "!=<>(), \tin/.a1-_\"", dice));
+    let fields = (labels.is_none() || dice.percent(20)).then(|| damaged(&fields(dice), "!=,\\ .a1\"", dice));
     Query { collection, labels, fields }
 }
 
@@ -223,7 +223,7 @@ fn fields(dice: &mut Dice) -> String {
 }
 
 /// Most selectors as they are; some with a letter too many, or one too few.
-fn damaged(selector: String, letters: &str, dice: &mut Dice) -> String {
+fn damaged(selector: &str, letters: &str, dice: &mut Dice) -> String {
     let mut text: Vec<char> = selector.chars().collect();
     let letters: Vec<char> = letters.chars().collect();
     while dice.once_in(4) {

@@ -178,7 +178,7 @@ impl Shape {
         match self {
             Shape::Map { keys, bad, .. } => {
                 let is_bad = dice.once_in(BAD);
-                *dice.pick(if is_bad { bad } else { keys })
+                dice.pick::<&str>(if is_bad { bad } else { keys })
             }
             _ => "",
         }

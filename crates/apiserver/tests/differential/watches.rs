@@ -29,13 +29,13 @@ const WATCHED: [Watched; 7] = [
     Watched {
         collection: "configmaps",
         selector: "labelSelector=app=a",
-        end: || labelled(json!({"app": "a"})),
+        end: || labelled(&json!({"app": "a"})),
     },
-    Watched { collection: "configmaps", selector: "labelSelector=!app", end: || labelled(json!({})) },
+    Watched { collection: "configmaps", selector: "labelSelector=!app", end: || labelled(&json!({})) },
     Watched {
         collection: "configmaps",
         selector: "labelSelector=tier in (x,y),app!=b",
-        end: || labelled(json!({"tier": "x"})),
+        end: || labelled(&json!({"tier": "x"})),
     },
     Watched { collection: "pods", selector: "fieldSelector=spec.nodeName=n1", end: || pod("n1") },
     Watched { collection: "pods", selector: "fieldSelector=spec.nodeName=", end: || pod("") },
@@ -80,7 +80,7 @@ pub(crate) async fn compare(servers: &Servers, seed: u64, rounds: usize) -> Resu
 /// What stands for the namespace of a round.
 const PLACE: &str = "the-namespace";
 
-fn labelled(labels: Value) -> Value {
+fn labelled(labels: &Value) -> Value {
     json!({"metadata": {"labels": labels}})
 }
 
