@@ -63,9 +63,9 @@ fn release_binary(root: &Path) -> Result<PathBuf> {
         bail!("the binary does not build");
     }
     let messages = String::from_utf8(output.stdout).context("cargo says something that is not text")?;
-    let executables = messages.lines().filter_map(|line| {
+    let mut executables = messages.lines().filter_map(|line| {
         let message: Value = serde_json::from_str(line).ok()?;
         Some(PathBuf::from(message.get("executable")?.as_str()?))
     });
-    executables.last().context("cargo built no executable")
+    executables.next_back().context("cargo built no executable")
 }

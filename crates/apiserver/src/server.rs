@@ -18,7 +18,9 @@ use tracing::{debug, warn};
 use crate::api::{Api, StartError};
 use crate::http::Awaited;
 
-/// A client that has not finished its handshake or its headers by then is let go.
+/// How long a connection may wait for its next request, as in Kubernetes.
+const IDLE: Duration = Duration::from_secs(90);
+/// A client that has not finished its handshake by then, or says nothing after it, is let go.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long answers may take to finish when the server ends.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -162,8 +164,10 @@ async fn serve(
         }
     } else {
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        // This runs while a connection waits for its next request, too, and clients keep them for later.
+        builder.timer(TokioTimer::new()).header_read_timeout(IDLE);
+        let io = TokioIo::new(Awaited::new(stream, 1, PATIENCE));
+        let connection = builder.serve_connection(io, service);
         tokio::pin!(connection);
         tokio::select! {
             ended = connection.as_mut() => ended,

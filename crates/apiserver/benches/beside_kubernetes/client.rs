@@ -38,8 +38,7 @@ pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     /// Moves the bytes; ends with the connection.
     driver: JoinSet<()>,
-    host: HeaderValue,
-    authorization: HeaderValue,
+    access: Access,
 }
 
 /// The events of a watch, as lines.
@@ -79,20 +78,28 @@ impl Access {
             // That it broke is seen by whoever waits for an answer.
             let _ = connection.await;
         });
-        Ok(Connection { sender, driver, host: self.host.clone(), authorization: self.authorization.clone() })
+        Ok(Connection { sender, driver, access: self.clone() })
     }
 }
 
 // === impl Connection ===
 
 impl Connection {
+    /// Connects again if the server has let an idle connection go: before a block, so that it is not measured.
+    pub(crate) async fn wake(&mut self) -> Result<()> {
+        if self.ask(Method::GET, "/readyz", Bytes::new()).await.is_err() {
+            *self = self.access.connect().await?;
+        }
+        Ok(())
+    }
+
     async fn send(&mut self, method: Method, path: &str, body: Bytes) -> Result<http::Response<Incoming>> {
         self.sender.ready().await.context("the connection is closed")?;
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header(HOST, &self.host)
-            .header(AUTHORIZATION, &self.authorization)
+            .header(HOST, &self.access.host)
+            .header(AUTHORIZATION, &self.access.authorization)
             .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
             .body(Full::new(body))?;
         self.sender.send_request(request).await.with_context(|| format!("no answer to {path}"))

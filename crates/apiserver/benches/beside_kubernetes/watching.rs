@@ -92,6 +92,7 @@ impl Watched {
     }
 
     async fn measure(&mut self, writes: u64) -> Result<Vec<Duration>> {
+        self.writer.wake().await?;
         let mut times = Vec::new();
         for _ in 0..writes {
             self.step += 1;

@@ -58,6 +58,7 @@ pub(crate) async fn create_namespace(server: &Server, name: &str) -> Result<()> 
 }
 
 async fn create_one_by_one(one: &mut Connection, block: u64) -> Result<Vec<Duration>> {
+    one.wake().await?;
     let mut times = Vec::new();
     for number in 0..SINGLE {
         let body = pod(&format!("pod-{block}-{number}"), "node-1");
@@ -70,6 +71,7 @@ async fn create_one_by_one(one: &mut Connection, block: u64) -> Result<Vec<Durat
 
 async fn update_one_by_one(one: &mut Connection, block: u64) -> Result<Vec<Duration>> {
     let path = format!("{}/pod-{block}-0", collection("single"));
+    one.wake().await?;
     let mut current = one.get(&path).await?;
     let mut times = Vec::new();
     for step in 1..=SINGLE {
@@ -82,6 +84,7 @@ async fn update_one_by_one(one: &mut Connection, block: u64) -> Result<Vec<Durat
 }
 
 async fn list(one: &mut Connection) -> Result<Vec<Duration>> {
+    one.wake().await?;
     let mut times = Vec::new();
     for _ in 0..LISTS {
         let begin = now();
@@ -143,6 +146,9 @@ impl Load {
     where
         F: Future<Output = Result<Connection>> + Send + 'static,
     {
+        for connection in &mut self.connections {
+            connection.wake().await?;
+        }
         let mut tasks = JoinSet::new();
         let begin = now();
         for (connection, client) in self.connections.drain(..).zip(0..) {
