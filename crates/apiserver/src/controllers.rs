@@ -11,18 +11,13 @@ mod owners;
 use std::sync::Arc;
 use std::time::Duration;
 
-use safepoint_machinery::meta;
 use safepoint_store::{Key, Object, Scope, WriteError};
-use serde_json::{Value, json};
+use serde_json::json;
 use tracing::warn;
 
 use crate::api::Api;
-use crate::registry::Registry;
 use crate::resource::Resource;
-use crate::verbs::select::ENDING;
-use crate::verbs::{
-    Deletion, change_as_server, create_as_server, delete_as_server, metadata_of, tidy_metadata,
-};
+use crate::verbs::{change_as_server, create_as_server, metadata_of, tidy_metadata};
 
 /// The namespaces that every cluster has.
 const FIRST_NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
@@ -61,25 +56,9 @@ async fn pass(api: &Api) -> Result<(), WriteError> {
     definitions::establish(api, &registry).await?;
     namespaces::end(api, &registry).await?;
     namespaces::remove_strays(api, &registry).await?;
-    finish(api, &registry).await?;
     events::forget_old(api, &registry).await?;
     definitions::end(api, &registry).await?;
     owners::collect(api, &registry).await
-}
-
-/// Removes what was to go at once and was only marked when the server stopped.
-async fn finish(api: &Api, registry: &Registry) -> Result<(), WriteError> {
-    for resource in registry.collections().iter().filter(|resource| &*resource.collection != "namespaces") {
-        for object in
-            everything(api, &resource.collection).iter().filter(|object| object.tags.field(ENDING) == ",")
-        {
-            let value: Value = serde_json::from_slice(&object.json).unwrap_or_default();
-            if meta::deletion_grace_period_seconds(&value).unwrap_or(0) == 0 {
-                delete_as_server(api, resource, &object.key, &Deletion::of(object)).await?;
-            }
-        }
-    }
-    Ok(())
 }
 
 async fn remove_finalizer(api: &Api, resource: &Resource, key: &Key, name: &str) -> Result<(), WriteError> {

@@ -119,7 +119,7 @@ impl Store {
         let inner = &*self.inner;
         // Here and not in the writer: it is the caller's value, and the writer serves everyone.
         let tags = match &write.change {
-            Change::Put(value) | Change::Delete(Some(value)) => {
+            Change::Put(value) | Change::PutAndDelete(value) | Change::Delete(Some(value)) => {
                 object::check(value)?;
                 (inner.tags)(&write.key, value)
             }

@@ -36,6 +36,9 @@ pub enum Change {
     Put(Value),
     /// Removes the object. The value is the last state to show to watches; without one it is the current.
     Delete(Option<Value>),
+    /// Replaces the object and removes it, as two writes that become durable together: watches see both, and no crash
+    /// leaves one without the other.
+    PutAndDelete(Value),
 }
 
 /// A write that is durable and visible.

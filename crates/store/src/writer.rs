@@ -87,6 +87,11 @@ impl<'a> Batch<'a> {
 
     fn decide(&mut self, write: Write, tags: Tags) -> Answer {
         let Write { key, expect, change } = write;
+        if let Change::PutAndDelete(value) = change {
+            let put = Write { key: key.clone(), expect, change: Change::Put(value) };
+            self.decide(put, tags)?;
+            return self.decide(Write::delete(key), Tags::default());
+        }
         let current = self.current(&key);
         match (expect, &current) {
             (Expect::Any, _) | (Expect::Absent, None) => {}
@@ -99,6 +104,7 @@ impl<'a> Batch<'a> {
             (Change::Put(value), Some(current)) => (EventKind::Put, current.created, tags, value),
             (Change::Put(value), None) => (EventKind::Put, revision, tags, value),
             (Change::Delete(_), None) => return Err(WriteError::NotFound),
+            (Change::PutAndDelete(_), _) => unreachable!("it was taken apart above"),
             (Change::Delete(Some(value)), Some(current)) => (EventKind::Delete, current.created, tags, value),
             (Change::Delete(None), Some(current)) => {
                 let value: Value =

@@ -1,4 +1,4 @@
-//! Starts on nothing and on a thousand pods, memory, and how fast those thousand are written by many at once.
+//! Starts on nothing and on a thousand pods, and memory.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,6 @@ const SETTLE: Duration = Duration::from_secs(3);
 struct Story {
     empty_start: f64,
     idle: f64,
-    creates: f64,
     filled: f64,
     filled_start: f64,
     filled_idle: f64,
@@ -40,7 +39,6 @@ pub(crate) async fn measure(sides: &Pair<Side>, folder: &Path, report: &mut Repo
         add("memory, nothing in it", Unit::Mebibytes, |story| story.idle);
         add("memory, after 1,000 pods were created", Unit::Mebibytes, |story| story.filled);
         add("memory, started with 1,000 pods", Unit::Mebibytes, |story| story.filled_idle);
-        add("creates by 16 clients", Unit::PerSecond, |story| story.creates);
     }
     Ok(())
 }
@@ -53,7 +51,7 @@ async fn story(side: &Side, data: &Path) -> Result<Story> {
     let idle = server.memory()?;
     create_namespace(&server, "many").await?;
     let mut load = Load::connect(&server, CLIENTS).await?;
-    let creates = load.create("many", "pod", PODS).await?;
+    load.create("many", "pod", PODS).await?;
     drop(load);
     tokio::time::sleep(SETTLE).await;
     let filled = server.memory()?;
@@ -66,5 +64,5 @@ async fn story(side: &Side, data: &Path) -> Result<Story> {
     let filled_idle = server.memory()?;
     drop(server);
     fs::remove_dir_all(data)?;
-    Ok(Story { empty_start, idle, creates, filled, filled_start, filled_idle })
+    Ok(Story { empty_start, idle, filled, filled_start, filled_idle })
 }

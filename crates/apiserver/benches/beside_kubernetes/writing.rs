@@ -40,6 +40,9 @@ pub(crate) async fn measure(servers: &Pair<Server>, report: &mut Report) -> Resu
         report.add_times("an update", &times);
         let times = ones.try_map_mut(async |one| list(one).await).await?;
         report.add_times("a list of 1,000 pods", &times);
+        let stem = format!("new-{block}");
+        let rates = loads.try_map_mut(async |load| load.create("together", &stem, TOGETHER).await).await?;
+        report.add("creates by 16 clients", Unit::PerSecond, &rates);
         let rates = loads.try_map_mut(async |load| load.update(block).await).await?;
         report.add("updates by 16 clients", Unit::PerSecond, &rates);
     }

@@ -134,17 +134,15 @@ async fn execute(
     if deletion.dry_run {
         return Ok((mark.unwrap_or(stored), removes));
     }
-    let mut revision = current.revision;
-    let mut last = stored;
-    let marks = mark.map(safepoint_store::Change::Put);
-    let removes_it = removes.then_some(safepoint_store::Change::Delete(None));
-    for change in marks.into_iter().chain(removes_it) {
-        let write = Write { key: current.key.clone(), expect: Expect::Revision(revision), change };
-        let committed = api.0.store.write(write).await?;
-        revision = committed.object.revision;
-        api.after_write(resource, &committed.object, removes);
-        last = serde_json::from_slice(&committed.object.json).unwrap_or(last);
-    }
+    let change = match (mark, removes) {
+        (Some(marked), true) => safepoint_store::Change::PutAndDelete(marked),
+        (Some(marked), false) => safepoint_store::Change::Put(marked),
+        (None, _) => safepoint_store::Change::Delete(None),
+    };
+    let write = Write { key: current.key.clone(), expect: Expect::Revision(current.revision), change };
+    let committed = api.0.store.write(write).await?;
+    api.after_write(resource, &committed.object, removes);
+    let last = serde_json::from_slice(&committed.object.json).unwrap_or(stored);
     Ok((last, removes))
 }
 

@@ -7,7 +7,8 @@ use super::shape::{
     Member, Shape, always, any, choice, flag, in_patches, keyed, list, map, object, often, rarely,
 };
 
-/// A pod without its status.
+/// A pod without its status, and without affinities and spread constraints: the embedded server has no scheduler and takes
+/// them as they are.
 pub(crate) fn pod() -> Shape {
     whole(vec![always("spec", object(spec()))])
 }
@@ -49,7 +50,6 @@ fn spec() -> Vec<Member> {
         rarely("shareProcessNamespace", flag()),
         rarely("setHostnameAsFQDN", flag()),
         rarely("securityContext", object(security_of_pod())),
-        rarely("affinity", affinity()),
         rarely("imagePullSecrets", keyed("name", vec![always("name", any(["a", "b", ""]))])),
         rarely(
             "hostAliases",
@@ -69,7 +69,6 @@ fn spec() -> Vec<Member> {
             "readinessGates",
             list(object(vec![always("conditionType", any(["example.com/x"]).or(["a b", ""]))])),
         ),
-        rarely("topologySpreadConstraints", keyed("topologyKey", spread())),
         rarely("os", object(vec![always("name", any(["linux"]).or(["X", ""]))])),
         rarely(
             "dnsConfig",
@@ -82,31 +81,6 @@ fn spec() -> Vec<Member> {
             ]),
         ),
     ]
-}
-
-fn spread() -> Vec<Member> {
-    vec![
-        always("topologyKey", any(["zone", "node"]).or([""])),
-        always("maxSkew", any([1, 2]).or([0])),
-        always("whenUnsatisfiable", any(["DoNotSchedule", "ScheduleAnyway"]).or(["X"])),
-        often("labelSelector", object(vec![often("matchLabels", labels())])),
-    ]
-}
-
-fn affinity() -> Shape {
-    let expression = vec![
-        always("key", any(["a", "b"]).or(["a b"])),
-        always("operator", any(["In"]).or(["X", "Exists"])),
-        always("values", list_of(&["x", "y"])),
-    ];
-    let terms = vec![always(
-        "nodeSelectorTerms",
-        list(object(vec![always("matchExpressions", list(object(expression)))])),
-    )];
-    object(vec![often(
-        "nodeAffinity",
-        object(vec![often("requiredDuringSchedulingIgnoredDuringExecution", object(terms))]),
-    )])
 }
 
 fn security_of_pod() -> Vec<Member> {

@@ -165,9 +165,8 @@ impl Shape {
             }
             Shape::Set(item) => {
                 let mut items: Vec<Value> = (0..1 + dice.below(3)).map(|_| item.value(dice)).collect();
-                if !dice.once_in(40) {
-                    retain_first(&mut items, |item| Some(item.clone()));
-                }
+                // Doubles in a set are merged by what Go happens to have in memory.
+                retain_first(&mut items, |item| Some(item.clone()));
                 Value::Array(items)
             }
         }

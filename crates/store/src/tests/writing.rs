@@ -122,3 +122,19 @@ async fn names_are_kept_apart_whatever_they_consist_of() {
         assert_eq!(content(&object), json!({ "n": n }));
     }
 }
+
+#[tokio::test]
+async fn an_object_that_is_replaced_and_removed_in_one_is_seen_both_ways_and_costs_one_commit() {
+    let store = Store::in_memory(options());
+    let made = store.write(Write::create(pod("a"), json!({}))).await.unwrap();
+    let mut watch = store.watch(pods(), Start::Now).unwrap();
+    let before = store.stats().commits;
+    let change = Change::PutAndDelete(json!({ "x": 1 }));
+    let write = Write { key: pod("a"), expect: Expect::Revision(made.revision), change };
+    let gone = store.write(write).await.unwrap();
+    assert_eq!((gone.revision, store.get(&pod("a"))), (made.revision + 2, None));
+    assert_eq!(store.stats().commits, before + 1);
+    let (first, second) = (watch.next().await.unwrap(), watch.next().await.unwrap());
+    assert_eq!((first.kind, content(&first.object)), (EventKind::Put, json!({ "x": 1 })));
+    assert_eq!((second.kind, content(&second.object)), (EventKind::Delete, json!({ "x": 1 })));
+}
