@@ -176,6 +176,10 @@ fn read(value: Value, kind: &Type, at: &mut Place) -> Result<Value, String> {
             Value::Number(number)
         }
         (Type::Bytes, Value::String(text)) => read_bytes(text)?,
+        // As Go reads them.
+        (Type::Bytes, Value::Array(items)) if items.iter().all(|item| byte(item).is_some()) => {
+            STANDARD.encode(items.iter().filter_map(byte).collect::<Vec<_>>()).into()
+        }
         (Type::Amount, value @ (Value::String(_) | Value::Number(_))) => {
             Quantity::from_value(&value).map_err(|error| error.to_string())?.to_string().into()
         }
@@ -258,6 +262,10 @@ fn is_empty(kind: &Type, value: &Value) -> bool {
         Type::List(_) => value.as_array().is_none_or(Vec::is_empty),
         Type::Map(_) => value.as_object().is_none_or(Map::is_empty),
     }
+}
+
+fn byte(value: &Value) -> Option<u8> {
+    value.as_u64().and_then(|number| u8::try_from(number).ok())
 }
 
 fn read_bytes(text: String) -> Result<Value, String> {

@@ -12,29 +12,31 @@ pub(crate) fn collection(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-/// A pod of the usual size.
+/// A pod of the usual size. Put together as text: what a client spends, it takes from the server on the same machine.
 pub(crate) fn pod(name: &str, node: &str) -> Bytes {
-    let pod = serde_json::json!({
+    let pod = format!(
+        r#"{{
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "labels": { "app": "camera", "tier": "perception" },
-            "annotations": { "step": FIRST },
-        },
-        "spec": {
-            "nodeName": node,
-            "containers": [{
+        "metadata": {{
+            "name": "{name}",
+            "labels": {{ "app": "camera", "tier": "perception" }},
+            "annotations": {{ "step": "{FIRST}" }}
+        }},
+        "spec": {{
+            "nodeName": "{node}",
+            "containers": [{{
                 "name": "main",
                 "image": "registry.example.com/perception/camera:1.4.2",
                 "args": ["--device=/dev/video0", "--rate=30"],
-                "env": [{ "name": "MODE", "value": "fast" }, { "name": "LOG", "value": "info" }],
-                "ports": [{ "containerPort": 8080, "name": "http" }],
-                "resources": { "requests": { "cpu": "100m", "memory": "64Mi" } },
-            }],
-        },
-    });
-    pod.to_string().into()
+                "env": [{{ "name": "MODE", "value": "fast" }}, {{ "name": "LOG", "value": "info" }}],
+                "ports": [{{ "containerPort": 8080, "name": "http" }}],
+                "resources": {{ "requests": {{ "cpu": "100m", "memory": "64Mi" }} }}
+            }}]
+        }}
+    }}"#
+    );
+    pod.into()
 }
 
 /// The pod as the server answered it, with the annotation at another value: what the next update writes.

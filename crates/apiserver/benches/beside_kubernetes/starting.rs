@@ -8,7 +8,9 @@ use anyhow::{Context as _, Result};
 
 use super::blocks::{Pair, Side};
 use super::client::now;
+use super::pods::revision;
 use super::report::{Report, Unit};
+use super::watching::{WATCHES, by_node, watch};
 use super::writing::{CLIENTS, Load, create_namespace};
 
 const BLOCKS: usize = 5;
@@ -24,6 +26,7 @@ struct Story {
     filled: f64,
     filled_start: f64,
     filled_idle: f64,
+    watched: f64,
 }
 
 pub(crate) async fn measure(sides: &Pair<Side>, folder: &Path, report: &mut Report) -> Result<()> {
@@ -39,6 +42,7 @@ pub(crate) async fn measure(sides: &Pair<Side>, folder: &Path, report: &mut Repo
         add("memory, nothing in it", Unit::Mebibytes, |story| story.idle);
         add("memory, after 1,000 pods were created", Unit::Mebibytes, |story| story.filled);
         add("memory, started with 1,000 pods", Unit::Mebibytes, |story| story.filled_idle);
+        add("memory, then with 1,000 watches", Unit::Mebibytes, |story| story.watched);
     }
     Ok(())
 }
@@ -62,7 +66,11 @@ async fn story(side: &Side, data: &Path) -> Result<Story> {
     let filled_start = 1e3 * begin.elapsed().as_secs_f64();
     tokio::time::sleep(SETTLE).await;
     let filled_idle = server.memory()?;
-    drop(server);
+    let list = server.access.connect().await?.get("/api/v1/pods?limit=1").await?;
+    let watches = watch(&server.access, WATCHES, &revision(&list)?, by_node).await?;
+    tokio::time::sleep(SETTLE).await;
+    let watched = server.memory()?;
+    drop((watches, server));
     fs::remove_dir_all(data)?;
-    Ok(Story { empty_start, idle, filled, filled_start, filled_idle })
+    Ok(Story { empty_start, idle, filled, filled_start, filled_idle, watched })
 }

@@ -8,13 +8,13 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinSet;
 
 use super::blocks::{Pair, Server};
-use super::client::{Connection, now};
+use super::client::{Access, Connection, Events, now};
 use super::pods::{at_step, collection, pod, revision};
-use super::report::{Report, Unit};
+use super::report::Report;
 use super::writing::create_namespace;
 
 /// As many as there are kubelets in a cluster of that size.
-const WATCHES: usize = 1_000;
+pub(crate) const WATCHES: usize = 1_000;
 const BLOCKS: u64 = 10;
 const WRITES: u64 = 50;
 /// Writes in a block when each of them wakes a thousand.
@@ -38,7 +38,6 @@ struct Watched {
 pub(crate) async fn measure(servers: &Pair<Server>, report: &mut Report) -> Result<()> {
     servers.try_map(async |server| create_namespace(server, "watched").await).await?;
     let everything = |_| "/api/v1/namespaces/watched/pods?watch=true".to_owned();
-    let by_node = |node| format!("/api/v1/pods?watch=true&fieldSelector=spec.nodeName%3Dnode-{node}");
 
     let mut one =
         servers.try_map(async |server| Watched::begin(server, "one", 1, 1, everything).await).await?;
@@ -50,8 +49,6 @@ pub(crate) async fn measure(servers: &Pair<Server>, report: &mut Report) -> Resu
 
     let mut nodes =
         servers.try_map(async |server| Watched::begin(server, "nodes", WATCHES, 1, by_node).await).await?;
-    let memory = servers.try_map(async |server| server.memory()).await?;
-    report.add("memory, with 1,000 watches and all of this behind it", Unit::Mebibytes, &memory);
     for _ in 0..BLOCKS {
         let times = nodes.try_map_mut(async |watched| watched.measure(WRITES).await).await?;
         report.add_times("the same, 1,000 watches of a node each, one of them concerned", &times);
@@ -65,6 +62,26 @@ pub(crate) async fn measure(servers: &Pair<Server>, report: &mut Report) -> Resu
         report.add_times("the same, 1,000 watches, until the last of them has it", &times);
     }
     Ok(())
+}
+
+/// As a kubelet watches: the pods of its node.
+pub(crate) fn by_node(node: usize) -> String {
+    format!("/api/v1/pods?watch=true&fieldSelector=spec.nodeName%3Dnode-{node}")
+}
+
+/// Begins so many watches after a revision, each over its own connection.
+pub(crate) async fn watch(
+    access: &Access,
+    watches: usize,
+    revision: &str,
+    path: impl Fn(usize) -> String,
+) -> Result<Vec<Events>> {
+    let mut all = Vec::new();
+    for number in 0..watches {
+        let path = format!("{}&resourceVersion={revision}", path(number));
+        all.push(access.connect().await?.watch(&path).await?);
+    }
+    Ok(all)
 }
 
 impl Watched {
@@ -81,9 +98,7 @@ impl Watched {
         let from = revision(&writer.get("/api/v1/pods?limit=1").await?)?;
         let (arrived, arrivals) = unbounded_channel();
         let mut tasks = JoinSet::new();
-        for number in 0..watches {
-            let path = format!("{}&resourceVersion={from}", path(number));
-            let mut events = server.access.connect().await?.watch(&path).await?;
+        for mut events in watch(&server.access, watches, &from, path).await? {
             let arrived = arrived.clone();
             tasks.spawn(async move { while events.next().await.is_ok() && arrived.send(now()).is_ok() {} });
         }

@@ -84,18 +84,12 @@ impl Rules for Nodes {
         if word(new_spec, "externalID") != word(old_spec, "externalID") {
             problems.push(FieldError::forbidden(&at.child("externalID"), "may not be updated"));
         }
+        check_addresses(part(new, "status"), problems);
     }
 
     fn check_status(&self, new: &Value, _old: &Value, problems: &mut Problems) {
         check_resources(new, problems);
-        let at = FieldPath::new("status").child("addresses");
-        let addresses: Vec<&Value> = items(part(new, "status"), "addresses").collect();
-        for (index, address) in addresses.iter().enumerate() {
-            if addresses[..index].contains(address) {
-                let shown = json!({"Type": word(address, "type"), "Address": word(address, "address")});
-                problems.push(FieldError::duplicate(&at.index(index), shown));
-            }
-        }
+        check_addresses(part(new, "status"), problems);
     }
 
     fn check_name(&self, name: &str, is_prefix: bool) -> Vec<String> {
@@ -206,6 +200,18 @@ fn check_resources(object: &Value, problems: &mut Problems) {
         let at = FieldPath::new("status").child(field);
         for (name, value) in part(status, field).as_object().into_iter().flatten() {
             amounts::check(problems, &at.child(name), name, value);
+        }
+    }
+}
+
+/// No address is there twice. A new node is not asked, as in Kubernetes.
+fn check_addresses(status: &Value, problems: &mut Problems) {
+    let at = FieldPath::new("status").child("addresses");
+    let addresses: Vec<&Value> = items(status, "addresses").collect();
+    for (index, address) in addresses.iter().enumerate() {
+        if addresses[..index].contains(address) {
+            let shown = json!({"Type": word(address, "type"), "Address": word(address, "address")});
+            problems.push(FieldError::duplicate(&at.index(index), shown));
         }
     }
 }

@@ -55,7 +55,8 @@ fn apply(
     } else if call.sub.is_none() && call.resource.rules().needs_revision() && !update::names_revision(&new) {
         return Err(update::revision_required(call));
     }
-    if let Some(uid) = meta::uid(&new).filter(|uid| !uid.is_empty() && Some(*uid) != meta::uid(old)) {
+    // Of a sub-resource no metadata is taken over, so that nobody else would notice.
+    if let Some(uid) = meta::uid(&new).filter(|uid| call.sub.is_some() && Some(*uid) != meta::uid(old)) {
         let mut problems = Problems::new();
         problems.push(FieldError::invalid(&at("metadata.uid"), uid, "field is immutable"));
         return Err(fault::invalid(&call.resource, &call.name, &problems));
@@ -74,7 +75,7 @@ fn keep_kind(
     if !new.is_object() {
         return Err(unusable("what is left is no object".to_owned()));
     }
-    for field in ["apiVersion", "kind"] {
+    for field in ["kind", "apiVersion"] {
         let was = old.get(field).cloned().unwrap_or_default();
         match new.get(field) {
             Some(is) if *is == was => continue,
@@ -87,7 +88,7 @@ fn keep_kind(
             }
             None | Some(Value::Null) => {}
             Some(Value::String(is)) if is.is_empty() => {}
-            Some(_) if form == Form::Strategic => {}
+            Some(Value::String(_)) if form == Form::Strategic => {}
             Some(is) if call.resource.custom().is_some() => {
                 return Err(fault::bad_request(format!(
                     "a patch cannot change the {field} of an object to {is}: it is {was}"

@@ -20,6 +20,9 @@ use crate::kinds::{self, text};
 /// Gives a pod to a node.
 pub(crate) async fn bind(call: &Call, content: &Content) -> Result<Reply, Status> {
     let binding = read(call, content, "Binding", "v1")?;
+    if meta::name(&binding) != Some(call.name.as_str()) {
+        return Err(fault::bad_request("name in URL does not match name in Binding object"));
+    }
     let node = text(&binding, "/target/name").to_owned();
     if node.is_empty() {
         let mut problems = Problems::new();

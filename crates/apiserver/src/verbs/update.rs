@@ -6,7 +6,7 @@ use safepoint_machinery::status::{FieldError, Status};
 use serde_json::Value;
 
 use super::create;
-use super::write::Intent;
+use super::write::{Intent, check_uid};
 use super::{Call, metadata, shape};
 use crate::admission::Operation;
 use crate::fault::{self, Problems, at};
@@ -22,7 +22,8 @@ pub(crate) async fn put(call: &Call, content: &Content) -> Result<Reply, Status>
     same_object(call, &mut object)?;
     let rules = call.resource.rules();
     let key = call.resource.key(&call.namespace, &call.name);
-    let is_there = call.api.0.store.get(&key).is_some();
+    let current = call.api.0.store.get(&key);
+    let is_there = current.is_some();
     if !is_there && call.sub.is_none() && rules.creates_on_update() {
         let intent = Intent::of(call, Operation::Create)?;
         if meta::uid(&object).is_some_and(|uid| !uid.is_empty()) {
@@ -35,6 +36,9 @@ pub(crate) async fn put(call: &Call, content: &Content) -> Result<Reply, Status>
         metadata::of(&mut object).remove("resourceVersion");
         let object = create::create_object(call, object, &intent).await?;
         return Ok(call.show(object)?.with_code(StatusCode::CREATED));
+    }
+    if let Some(current) = &current {
+        check_uid(&call.resource, &call.name, &object, current)?;
     }
     if is_there && !names_revision(&object) && rules.needs_revision() && call.sub.is_none() {
         return Err(revision_required(call));

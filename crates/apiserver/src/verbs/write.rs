@@ -31,6 +31,8 @@ pub(crate) struct Intent {
     pub(crate) options: Value,
     pub(crate) dry_run: bool,
     pub(crate) strictness: Strictness,
+    /// Whether the object is what a patch has made: another uid in it is a mistake, no precondition.
+    is_patch: bool,
 }
 
 // === impl Intent ===
@@ -63,7 +65,7 @@ impl Intent {
         if dry_run {
             options["dryRun"] = json!(["All"]);
         }
-        Ok(Intent { operation, options, dry_run, strictness })
+        Ok(Intent { operation, options, dry_run, strictness, is_patch })
     }
 }
 
@@ -232,6 +234,9 @@ impl Call {
             let current = store.get(&key).ok_or_else(|| fault::not_found(&self.resource, &self.name))?;
             let old = super::list::parse(&self.resource, &current)?;
             let wanted = make(&old)?;
+            if !intent.is_patch {
+                check_uid(&self.resource, &self.name, &wanted, &current)?;
+            }
             let insists = check_revision(&self.resource, &self.name, &wanted, &current)?;
             let mut new = wanted;
             self.carry(&mut new, &old);
@@ -347,8 +352,13 @@ fn is_finished(resource: &Resource, old: &[u8], new: &Value) -> bool {
             || new.pointer("/spec/finalizers").and_then(Value::as_array).is_none_or(Vec::is_empty))
 }
 
-/// Checks the revision and the uid that a client names. Says whether it named a revision.
-fn check_revision(resource: &Resource, name: &str, wanted: &Value, current: &Object) -> Result<bool, Status> {
+/// Refuses a write that was meant for another object of the name.
+pub(crate) fn check_uid(
+    resource: &Resource,
+    name: &str,
+    wanted: &Value,
+    current: &Object,
+) -> Result<(), Status> {
     if let Some(uid) = meta::uid(wanted).filter(|uid| !uid.is_empty())
         && uid != current.tags.uid
     {
@@ -358,6 +368,11 @@ fn check_revision(resource: &Resource, name: &str, wanted: &Value, current: &Obj
         );
         return Err(fault::conflict(resource, name, &why));
     }
+    Ok(())
+}
+
+/// Checks the revision that a client names, and says whether it named one.
+fn check_revision(resource: &Resource, name: &str, wanted: &Value, current: &Object) -> Result<bool, Status> {
     match meta::resource_version(wanted).filter(|revision| !revision.is_empty() && *revision != "0") {
         None => Ok(false),
         Some(revision) if revision == current.revision.to_string() => Ok(true),

@@ -7,8 +7,8 @@ use super::shape::{
     Member, Shape, always, any, choice, flag, in_patches, keyed, list, map, object, often, rarely,
 };
 
-/// A pod without its status, and without affinities and spread constraints: the embedded server has no scheduler and takes
-/// them as they are.
+/// A pod without its status, and without what the embedded server takes as it is: affinities, spread constraints, sysctls
+/// and seccomp, for which there is nobody to act on them.
 pub(crate) fn pod() -> Shape {
     whole(vec![always("spec", object(spec()))])
 }
@@ -90,13 +90,6 @@ fn security_of_pod() -> Vec<Member> {
         rarely("fsGroup", any([0, 7]).or([-1])),
         rarely("supplementalGroups", list(any([1, 2]).or([-1]))),
         rarely("fsGroupChangePolicy", any(["Always"]).or(["X"])),
-        rarely(
-            "sysctls",
-            list(object(vec![
-                always("name", any(["kernel.shm_rmid_forced"]).or(["", "a b"])),
-                always("value", any(["1", ""])),
-            ])),
-        ),
     ]
 }
 
@@ -241,10 +234,6 @@ fn security() -> Vec<Member> {
             object(vec![often("add", list_of(&["A", "B"])), often("drop", list_of(&["ALL"]))]),
         ),
         rarely("procMount", any(["Default"]).or(["X"])),
-        rarely(
-            "seccompProfile",
-            object(vec![always("type", any(["RuntimeDefault"]).or(["X", "Localhost"]))]),
-        ),
     ]
 }
 

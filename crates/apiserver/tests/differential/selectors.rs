@@ -18,7 +18,7 @@ const KEYS: [&str; 6] = ["app", "tier", "example.com/zone", "n", "in", "missing"
 const VALUES: [&str; 8] = ["a", "b", "", "1", "7", "-3", "notin", "x.y_z"];
 
 /// What may come after a field in a selector of fields.
-const FIELDS: [(&str, &[&str]); 23] = [
+const FIELDS: [(&str, &[&str]); 22] = [
     ("metadata.name", &["selected-3", "selected-10", "nobody", ""]),
     ("metadata.namespace", &["selectors", "selectors-2", "", "default"]),
     ("spec.nodeName", &["n1", "n2", ""]),
@@ -34,7 +34,6 @@ const FIELDS: [(&str, &[&str]); 23] = [
     ("type", &["Opaque", "example.com/t"]),
     ("spec.type", &["ClusterIP", ""]),
     ("name", &["selected-3", "nobody"]),
-    ("spec.host", &["n1", ""]),
     ("spec.clusterIP", &["None", ""]),
     ("spec.colour", &["red"]),
     ("involvedObject.kind", &["Pod", "Node", ""]),

@@ -131,8 +131,7 @@ fn check_ends(
         };
         let name = word(old, "name");
         let is_back = items(status, list)
-            .find(|new| word(new, "name") == name)
-            .is_some_and(|new| !has(part(new, "state"), "terminated"));
+            .any(|new| word(new, "name") == name && !has(part(new, "state"), "terminated"));
         if !is_back {
             continue;
         }
