@@ -184,6 +184,11 @@ pub(super) fn cidr(problems: &mut Problems, at: &FieldPath, value: &str) {
     problems.push(FieldError::invalid(at, value, why));
 }
 
+/// Whether a text is an address at all, in a form that Kubernetes once took.
+pub(super) fn is_ip(value: &str) -> bool {
+    address(value).is_some()
+}
+
 /// Whether an address is of the newer family.
 pub(super) fn is_ipv6(value: &str) -> bool {
     value.contains(':')

@@ -44,7 +44,7 @@ fn spec() -> Vec<Member> {
         // There are no other classes here, and nobody computes a priority from one.
         rarely("priorityClassName", any(["system-node-critical", ""])),
         in_patches("priority", any([0, 5])),
-        rarely("preemptionPolicy", any(["PreemptLowerPriority"]).or(["X"])),
+        rarely("preemptionPolicy", any(["PreemptLowerPriority"])),
         rarely("automountServiceAccountToken", flag()),
         rarely("enableServiceLinks", flag()),
         rarely("shareProcessNamespace", flag()),

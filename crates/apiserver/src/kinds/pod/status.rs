@@ -5,7 +5,7 @@ use safepoint_machinery::{meta, names};
 use serde_json::{Value, json};
 
 use super::super::check::{
-    drop_empty, each, has, immutable, int, ip, is_one_of_each_family, part, set, word,
+    drop_empty, each, has, immutable, int, ip, is_ip, is_one_of_each_family, part, set, word,
 };
 use super::super::{containers, items, items_mut, set_default};
 use crate::fault::Problems;
@@ -171,7 +171,15 @@ fn check_addresses(status: &Value, list: &str, at: &FieldPath, problems: &mut Pr
     for (index, address) in addresses.iter().enumerate() {
         ip(problems, &at.index(index), address);
     }
-    if !is_one_of_each_family(&addresses) {
+    // Kubernetes cannot tell the family of what is no address, and says so as well.
+    let unreadable =
+        (addresses.len() > 1).then(|| addresses.iter().position(|address| !is_ip(address))).flatten();
+    if let Some(index) = unreadable {
+        let why =
+            format!("failed to check for dual stack with error:invalid IP[{index}]: {}", addresses[index]);
+        problems.push(FieldError::internal(&at, why));
+    }
+    if unreadable.is_some() || !is_one_of_each_family(&addresses) {
         let why = "may specify no more than one IP for each IP family";
         problems.push(FieldError::invalid(&at, part(status, list).clone(), why));
     }
