@@ -190,7 +190,7 @@ impl Custom {
     pub(crate) fn shape(&self, object: &mut Value, old: Option<&Value>, sub: Option<Sub>) -> Problems {
         let options = SchemaOptions { status_only: sub == Some(Sub::Status), ..SchemaOptions::default() };
         let outcome = self.schema.admit(object, old, options);
-        outcome.problems.into_iter().map(crate::fault::from_schema).collect()
+        outcome.problems.into_iter().collect()
     }
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn check_schemas(crd: &Value, problems: &mut Problems) {
             format!("spec.versions[{index}].schema.openAPIV3Schema")
         };
         if let Err(wrong) = Schema::compile_at(&path, schema) {
-            wrong.into_iter().for_each(|problem| problems.push(crate::fault::from_schema(problem)));
+            problems.extend(wrong);
         }
     }
 }

@@ -1,9 +1,6 @@
 //! What can go wrong with a request, in the words of Kubernetes.
 
-use safepoint_machinery::status::{
-    Cause, Details, FieldError, FieldErrorKind, FieldErrors, FieldPath, Grouped, Reason, Status,
-};
-use safepoint_schema::{Problem, ProblemKind};
+use safepoint_machinery::status::{Cause, Details, FieldErrors, FieldPath, Grouped, Reason, Status};
 use safepoint_store::WriteError;
 
 use crate::resource::Resource;
@@ -97,22 +94,6 @@ pub(crate) fn too_large_revision(wanted: u64, current: u64) -> Status {
     let mut status = Status::timeout(&message, 1);
     add_cause(&mut status, "ResourceVersionTooLarge", "Too large resource version", "");
     status
-}
-
-/// A problem that a schema found.
-pub(crate) fn from_schema(problem: Problem) -> FieldError {
-    let kind = match problem.kind {
-        ProblemKind::Required => FieldErrorKind::Required,
-        ProblemKind::Invalid => FieldErrorKind::Invalid,
-        ProblemKind::TypeInvalid => FieldErrorKind::TypeInvalid,
-        ProblemKind::Duplicate => FieldErrorKind::Duplicate,
-        ProblemKind::NotSupported => FieldErrorKind::NotSupported,
-        ProblemKind::Forbidden => FieldErrorKind::Forbidden,
-        ProblemKind::TooLong => FieldErrorKind::TooLong,
-        ProblemKind::TooMany => FieldErrorKind::TooMany,
-        ProblemKind::Internal => FieldErrorKind::Internal,
-    };
-    FieldError { kind, path: problem.path, value: problem.value, detail: problem.detail }
 }
 
 /// Names one more thing that is wrong.

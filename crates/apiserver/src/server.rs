@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hyper::server::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulConnection;
 use hyper_util::service::TowerToHyperService;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
@@ -153,32 +154,31 @@ async fn serve(
             .max_concurrent_streams(MOST_STREAMS)
             .keep_alive_interval(Some(Duration::from_secs(30)));
         let io = TokioIo::new(Awaited::new(stream, PREFACE.len(), PATIENCE));
-        let connection = builder.serve_connection(io, service);
-        tokio::pin!(connection);
-        tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        }
+        until_stopped(builder.serve_connection(io, service), &stop).await
     } else {
         let mut builder = http1::Builder::new();
         // This runs while a connection waits for its next request, too, and clients keep them for later.
         builder.timer(TokioTimer::new()).header_read_timeout(IDLE);
         let io = TokioIo::new(Awaited::new(stream, 1, PATIENCE));
-        let connection = builder.serve_connection(io, service);
-        tokio::pin!(connection);
-        tokio::select! {
-            ended = connection.as_mut() => ended,
-            () = stop.cancelled() => {
-                connection.as_mut().graceful_shutdown();
-                connection.await
-            }
-        }
+        until_stopped(builder.serve_connection(io, service), &stop).await
     };
     if let Err(error) = ended {
         debug!(%peer, %error, "a connection ended");
+    }
+}
+
+/// Serves a connection until it ends; once the server stops, until its last answer is sent.
+async fn until_stopped<C: GracefulConnection>(
+    connection: C,
+    stop: &CancellationToken,
+) -> Result<(), C::Error> {
+    tokio::pin!(connection);
+    tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
     }
 }
 

@@ -17,6 +17,7 @@ use std::sync::LazyLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use safepoint_machinery::go;
 use safepoint_machinery::quantity::Quantity;
 use serde_json::{Map, Value};
 
@@ -132,15 +133,7 @@ struct Place {
 
 impl Place {
     fn complaint(&self, value: &Value, kind: &Type) -> String {
-        let is = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        let Place { outer, path } = self;
+        let (is, Place { outer, path }) = (go::json_kind(value), self);
         format!("json: cannot unmarshal {is} into Go struct field {outer}{path} of type {}", shown(kind))
     }
 }

@@ -20,13 +20,14 @@
 //! ```
 
 mod depth;
+pub mod go;
 pub mod meta;
 pub mod names;
 pub mod patch;
 pub mod quantity;
 pub mod selector;
 pub mod status;
-mod text;
+
 pub mod watch;
 
 pub use depth::{MAX_DEPTH, depth};

@@ -104,12 +104,6 @@ impl Quantity {
         scaled(self.mantissa, self.exponent.checked_add(3)?)
     }
 
-    /// Whether `text` is a quantity in the form in which Kubernetes would print it.
-    #[must_use]
-    pub fn is_canonical(text: &str) -> bool {
-        text.parse().is_ok_and(|quantity: Self| quantity.to_string() == text)
-    }
-
     fn new(mantissa: i128, exponent: i32, format: Format, written: Option<&str>) -> Self {
         let (mut mantissa, mut exponent) = (mantissa, exponent);
         while mantissa != 0 && mantissa % 10 == 0 && exponent < i32::MAX {

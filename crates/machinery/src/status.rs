@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 pub use field::{FieldError, FieldErrorKind, FieldErrors, FieldPath};
 
-use crate::text::quote;
+use crate::go::quote;
 
 /// Why a request was refused, as a program reads it: the field `reason`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -197,17 +197,6 @@ impl Status {
         Self::new(409, Reason::AlreadyExists, message).about(resource.details(name))
     }
 
-    /// 409: no free name was found for a `generateName`; a client may try again.
-    #[must_use]
-    pub fn generate_name_conflict(resource: Grouped<'_>, name: &str, retry_after_seconds: i32) -> Self {
-        let message = format!(
-            "{resource} {} already exists, the server was not able to generate a unique name for the object",
-            quote(name)
-        );
-        let details = Details { retry_after_seconds, ..resource.details(name) };
-        Self::new(409, Reason::AlreadyExists, message).about(details)
-    }
-
     /// 409: the update does not fit, and `why` says so.
     #[must_use]
     pub fn conflict(resource: Grouped<'_>, name: &str, why: &str) -> Self {
@@ -265,21 +254,6 @@ impl Status {
         Self::new(403, Reason::Forbidden, message).about(resource.details(name))
     }
 
-    /// 405: the resource does not have this verb, for example `patch`.
-    #[must_use]
-    pub fn method_not_allowed(resource: Grouped<'_>, verb: &str) -> Self {
-        let message =
-            format!("{verb} is not supported on resources of kind {}", quote(&resource.to_string()));
-        Self::new(405, Reason::MethodNotAllowed, message).about(resource.details(""))
-    }
-
-    /// 406: the client accepts only what we do not speak.
-    #[must_use]
-    pub fn not_acceptable(spoken: &[&str]) -> Self {
-        let message = format!("only the following media types are accepted: {}", spoken.join(", "));
-        Self::new(406, Reason::NotAcceptable, message)
-    }
-
     /// 415: the body has a media type that the resource does not take.
     #[must_use]
     pub fn unsupported_media_type(understood: &[&str]) -> Self {
@@ -320,16 +294,6 @@ impl Status {
     pub fn timeout(message: &str, retry_after_seconds: i32) -> Self {
         let details = Details { retry_after_seconds, ..Details::default() };
         Self::new(504, Reason::Timeout, format!("Timeout: {message}")).about(details)
-    }
-
-    /// 500: it could not be done now; ask again after so many seconds.
-    #[must_use]
-    pub fn server_timeout(resource: Grouped<'_>, operation: &str, retry_after_seconds: i32) -> Self {
-        let message = format!(
-            "The {operation} operation against {resource} could not be completed at this time, please try again."
-        );
-        let details = Details { retry_after_seconds, ..resource.details(operation) };
-        Self::new(500, Reason::ServerTimeout, message).about(details)
     }
 
     /// 500: we are at fault.

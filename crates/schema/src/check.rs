@@ -16,14 +16,15 @@ mod tests;
 
 use std::collections::HashSet;
 
+use safepoint_machinery::FieldError;
+use safepoint_machinery::go;
 use serde_json::{Map, Value};
 
-use crate::go;
+use self::past::OldItems;
 use crate::node::{Additional, Checks, Node, NodeId, Nodes};
 use crate::path::{Base, Path};
-use crate::problem::Problem;
+use crate::problem;
 use crate::shape::MAX_DEPTH;
-use past::OldItems;
 
 pub(crate) use embedded::embedded_resources;
 pub(crate) use list::list_types;
@@ -32,7 +33,7 @@ pub(crate) use list::list_types;
 #[derive(Debug)]
 struct Complaint {
     sentence: String,
-    problem: Problem,
+    problem: FieldError,
 }
 
 /// What checking one value gave.
@@ -55,7 +56,7 @@ impl Report {
 }
 
 /// Checks a value on its own.
-pub(crate) fn value(nodes: &Nodes, id: NodeId, value: &Value, base: Base<'_>) -> Vec<Problem> {
+pub(crate) fn value(nodes: &Nodes, id: NodeId, value: &Value, base: Base<'_>) -> Vec<FieldError> {
     update(nodes, id, value, None, base)
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn update(
     value: &Value,
     old: Option<&Value>,
     base: Base<'_>,
-) -> Vec<Problem> {
+) -> Vec<FieldError> {
     let checker = Checker { nodes, base };
     let mut seen = HashSet::new();
     let report = checker.spine(id, value, old, &Path::ROOT);
@@ -91,7 +92,7 @@ impl Checker<'_> {
         &self,
         path: &Path<'_>,
         sentence: String,
-        make: impl FnOnce(String, &str) -> Problem,
+        make: impl FnOnce(String, &str) -> FieldError,
     ) -> Complaint {
         let problem = make(self.base.join_name(&path.dotted()), &sentence);
         Complaint { sentence, problem }
@@ -99,7 +100,7 @@ impl Checker<'_> {
 
     /// A complaint that has no place of its own and names one in its sentence.
     fn complain_at_large(&self, sentence: String) -> Complaint {
-        let problem = Problem::invalid(self.base.itself(), "", &*sentence);
+        let problem = FieldError::invalid(self.base.itself(), "", &*sentence);
         Complaint { sentence, problem }
     }
 
@@ -243,21 +244,21 @@ impl Checker<'_> {
         let name = || path.dotted();
         if let Some(min) = checks.min_items.filter(|min| count(items.len()) < *min) {
             let sentence = format!("{} in body should have at least {min} items", name());
-            report
-                .complaints
-                .push(self.complain(path, sentence, |path, text| Problem::invalid(path, items.len(), text)));
+            report.complaints.push(
+                self.complain(path, sentence, |path, text| FieldError::invalid(path, items.len(), text)),
+            );
         }
         if let Some(max) = checks.max_items.filter(|max| count(items.len()) > *max) {
             let sentence = format!("{} in body should have at most {max} items", name());
             report
                 .complaints
-                .push(self.complain(path, sentence, |path, _| Problem::too_many(path, items.len(), max)));
+                .push(self.complain(path, sentence, |path, _| problem::too_many(path, items.len(), max)));
         }
         if checks.unique_items && has_duplicates(items) {
             let sentence = format!("{} in body shouldn't contain duplicates", name());
             report
                 .complaints
-                .push(self.complain(path, sentence, |path, text| Problem::invalid(path, "", text)));
+                .push(self.complain(path, sentence, |path, text| FieldError::invalid(path, "", text)));
         }
     }
 
@@ -274,19 +275,21 @@ impl Checker<'_> {
             if let Some(min) = checks.min_properties.filter(|min| count(map.len()) < *min) {
                 let sentence = format!("{} in body should have at least {min} properties", name());
                 report.complaints.push(
-                    self.complain(path, sentence, |path, text| Problem::invalid(path, map.len(), text)),
+                    self.complain(path, sentence, |path, text| FieldError::invalid(path, map.len(), text)),
                 );
             }
             if let Some(max) = checks.max_properties.filter(|max| count(map.len()) > *max) {
                 let sentence = format!("{} in body should have at most {max} properties", name());
                 report
                     .complaints
-                    .push(self.complain(path, sentence, |path, _| Problem::too_many(path, map.len(), max)));
+                    .push(self.complain(path, sentence, |path, _| problem::too_many(path, map.len(), max)));
             }
             for required in checks.required.iter().filter(|required| !map.contains_key(&***required)) {
                 let path = path.key(required);
                 let sentence = format!("{} in body is required", path.dotted());
-                report.complaints.push(self.complain(&path, sentence, |path, _| Problem::required(path, "")));
+                report
+                    .complaints
+                    .push(self.complain(&path, sentence, |path, _| FieldError::required(path, "")));
             }
         }
         for (field, value) in map {
@@ -296,7 +299,7 @@ impl Checker<'_> {
                 (None, Additional::Allowed(false)) => {
                     let sentence = format!("{}.{field} in body is a forbidden property", name());
                     let complaint =
-                        self.complain(path, sentence, |path, text| Problem::invalid(path, &**field, text));
+                        self.complain(path, sentence, |path, text| FieldError::invalid(path, &**field, text));
                     report.complaints.push(complaint);
                     continue;
                 }

@@ -16,17 +16,17 @@ mod structural;
 #[cfg(test)]
 mod tests;
 
+use safepoint_machinery::FieldError;
 use serde_json::Value;
 
 use crate::node::{NodeId, Nodes};
-use crate::problem::Problem;
 use crate::raw::Raw;
 
 /// How deep a schema may nest. JSON itself is read to 128 levels, of which each schema takes two.
 const MAX_DEPTH: usize = 64;
 
 /// Compiles a schema that stands at `path` in its definition.
-pub(crate) fn compile(path: &str, schema: &Value) -> Result<(Nodes, NodeId), Vec<Problem>> {
+pub(crate) fn compile(path: &str, schema: &Value) -> Result<(Nodes, NodeId), Vec<FieldError>> {
     let raw = Raw::new(schema);
     let mut problems = Vec::new();
     readable(raw, path, 0, &mut problems);
@@ -34,13 +34,14 @@ pub(crate) fn compile(path: &str, schema: &Value) -> Result<(Nodes, NodeId), Vec
         return Err(problems);
     }
     if raw.flag("nullable") {
-        problems.push(Problem::forbidden(format!("{path}.nullable"), "nullable cannot be true at the root"));
+        problems
+            .push(FieldError::forbidden(format!("{path}.nullable"), "nullable cannot be true at the root"));
     }
     if !structural::is_expressible(raw) {
         // What such a schema would mean is unknown, so nothing else is said about it.
         keywords::check(raw, path, &mut problems);
         if problems.is_empty() {
-            problems.push(Problem::invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"));
+            problems.push(FieldError::invalid(path, "", "OpenAPIV3Schema 'schema' is not supported"));
         }
         return Err(problems);
     }
@@ -73,9 +74,9 @@ pub(crate) fn compile(path: &str, schema: &Value) -> Result<(Nodes, NodeId), Vec
 }
 
 /// Every part of the schema, also those behind keywords that are refused later, must at least be readable.
-fn readable(raw: Raw<'_>, path: &str, depth: usize, out: &mut Vec<Problem>) {
+fn readable(raw: Raw<'_>, path: &str, depth: usize, out: &mut Vec<FieldError>) {
     if depth > MAX_DEPTH {
-        out.push(Problem::forbidden(path, format!("must not nest deeper than {MAX_DEPTH} schemas")));
+        out.push(FieldError::forbidden(path, format!("must not nest deeper than {MAX_DEPTH} schemas")));
         return;
     }
     raw.malformed(path, out);

@@ -26,7 +26,6 @@ mod check;
 mod compile;
 mod duplicates;
 mod format;
-mod go;
 mod node;
 mod path;
 mod pattern;
@@ -38,5 +37,4 @@ mod shape;
 mod typed;
 
 pub use duplicates::duplicate_fields;
-pub use problem::{Problem, ProblemKind};
 pub use schema::{Options, Outcome, Schema};

@@ -4,9 +4,8 @@
 //! where that happens are collected by [`Raw::malformed`], because an API server refuses such a definition when decoding
 //! it.
 
+use safepoint_machinery::FieldError;
 use serde_json::{Map, Value};
-
-use crate::problem::Problem;
 
 /// One schema of a definition.
 #[derive(Clone, Copy, Debug)]
@@ -166,13 +165,13 @@ impl<'a> Raw<'a> {
     }
 
     /// Keywords whose values have the wrong JSON type.
-    pub(crate) fn malformed(self, path: &str, out: &mut Vec<Problem>) {
+    pub(crate) fn malformed(self, path: &str, out: &mut Vec<FieldError>) {
         let Some(map) = self.value.as_object() else {
-            out.push(Problem::invalid(path, self.value.clone(), "must be a schema object"));
+            out.push(FieldError::invalid(path, self.value.clone(), "must be a schema object"));
             return;
         };
         let mut wrong = |keyword: &str, wanted: &str| {
-            out.push(Problem::invalid(
+            out.push(FieldError::invalid(
                 format!("{path}.{keyword}"),
                 map[keyword].clone(),
                 format!("must be {wanted}"),

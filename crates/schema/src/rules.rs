@@ -6,13 +6,14 @@
 #[cfg(test)]
 mod tests;
 
+use safepoint_machinery::FieldError;
 use serde_json::Value;
 
 use crate::cel::{CALL_LIMIT, OBJECT_LIMIT, Past, Shape, Stop};
 use crate::check::past::{self, OldItems};
 use crate::node::{Additional, Node, NodeId, Nodes, Reason, Rule, Types};
 use crate::path::{Base, Path};
-use crate::problem::Problem;
+use crate::problem;
 use crate::shape::MAX_DEPTH;
 
 /// Bytes that the text of a message expression may have.
@@ -25,7 +26,7 @@ pub(crate) fn check(
     value: &Value,
     old: Option<&Value>,
     base: Base<'_>,
-) -> Vec<Problem> {
+) -> Vec<FieldError> {
     let mut walk = Walk { nodes, base, left: Some(OBJECT_LIMIT), problems: Vec::new() };
     let node = nodes.get(id);
     let here = Place { node, value, old, ratchet: Ratchet::root(node, value, old) };
@@ -38,7 +39,7 @@ struct Walk<'a> {
     base: Base<'a>,
     /// Units left for all rules; none once they have run out.
     left: Option<u64>,
-    problems: Vec<Problem>,
+    problems: Vec<FieldError>,
 }
 
 /// A value and what it was.
@@ -143,7 +144,7 @@ impl Walk<'_> {
         // Without a value worth showing, the API server shows the declared type.
         let path = self.base.join(&path.bracketed());
         let kind = if node.int_or_string { String::new() } else { node.types.text() };
-        self.problems.push(Problem::invalid(path, kind, detail));
+        self.problems.push(FieldError::invalid(path, kind, detail));
     }
 
     fn out_of_budget(&mut self, node: &Node, path: &Path<'_>) {
@@ -219,7 +220,7 @@ impl Walk<'_> {
         }
     }
 
-    fn broken(&self, rule: &Rule, here: Place<'_>, path: &Path<'_>, detail: String) -> Problem {
+    fn broken(&self, rule: &Rule, here: Place<'_>, path: &Path<'_>, detail: String) -> FieldError {
         let mut path = path.bracketed();
         match &*rule.field_path {
             "" => {}
@@ -237,11 +238,11 @@ impl Walk<'_> {
             _ => Some(here.value.clone()),
         };
         match (rule.reason, shown) {
-            (Reason::Forbidden, _) => Problem::forbidden(path, detail),
-            (Reason::Required, _) => Problem::required(path, detail),
-            (Reason::Duplicate, shown) => Problem::duplicate(path, shown),
-            (Reason::Invalid, Some(value)) => Problem::invalid(path, value, detail),
-            (Reason::Invalid, None) => Problem::invalid_omitted(path, detail),
+            (Reason::Forbidden, _) => FieldError::forbidden(path, detail),
+            (Reason::Required, _) => FieldError::required(path, detail),
+            (Reason::Duplicate, shown) => problem::duplicate(path, shown),
+            (Reason::Invalid, Some(value)) => FieldError::invalid(path, value, detail),
+            (Reason::Invalid, None) => problem::invalid_omitted(path, detail),
         }
     }
 }

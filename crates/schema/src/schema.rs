@@ -3,12 +3,13 @@
 #[cfg(test)]
 mod tests;
 
+use safepoint_machinery::FieldError;
 use serde_json::Value;
 
 use crate::cel::Shape;
 use crate::node::{NodeId, Nodes};
 use crate::path::Base;
-use crate::problem::{NO_PATH, Problem};
+use crate::problem::{NO_PATH, blocks_rules};
 use crate::shape::Steps;
 use crate::typed::Typed;
 use crate::{check, compile, rules, shape};
@@ -47,7 +48,7 @@ pub struct Outcome {
     /// `unknown field "spec.foo"` for every field that the schema does not know: warnings, or reasons to refuse.
     pub unknown_fields: Vec<String>,
     /// Everything that is wrong.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FieldError>,
 }
 
 // === impl Options ===
@@ -87,7 +88,7 @@ impl Schema {
     ///      must not be empty for specified object fields"
     /// );
     /// ```
-    pub fn compile(schema: &Value) -> Result<Self, Vec<Problem>> {
+    pub fn compile(schema: &Value) -> Result<Self, Vec<FieldError>> {
         Self::compile_at(DEFAULT_PATH, schema)
     }
 
@@ -96,7 +97,7 @@ impl Schema {
     /// # Errors
     ///
     /// The same as [`Schema::compile`], with paths below `path`.
-    pub fn compile_at(path: &str, schema: &Value) -> Result<Self, Vec<Problem>> {
+    pub fn compile_at(path: &str, schema: &Value) -> Result<Self, Vec<FieldError>> {
         let (nodes, root) = compile::compile(path, schema)?;
         Ok(Self { inner: Inner::Structural { nodes, root } })
     }
@@ -148,14 +149,6 @@ impl Schema {
         let unknown_fields = found.unknown.iter().map(|path| format!("unknown field \"{path}\"")).collect();
         Outcome { unknown_fields, problems: found.problems.into_iter().chain(problems).collect() }
     }
-
-    /// Gives a stored object the defaults of today. An object is defaulted when it is read, too, because the definition
-    /// may have gained defaults since it was written.
-    pub fn apply_defaults(&self, object: &mut Value) {
-        if let Inner::Structural { nodes, root } = &self.inner {
-            shape::defaults(nodes, *root, object);
-        }
-    }
 }
 
 fn validate(
@@ -164,7 +157,7 @@ fn validate(
     object: &Value,
     old: Option<&Value>,
     status_only: bool,
-) -> Vec<Problem> {
+) -> Vec<FieldError> {
     let mut problems = if status_only {
         match (object.get("status"), nodes.get(root).property("status")) {
             (Some(status), Some(id)) => {
@@ -183,10 +176,10 @@ fn validate(
         problems.extend(check::list_types(nodes, root, object));
     }
     if nodes.get(root).rules_below {
-        if problems.iter().any(|problem| problem.kind.blocks_rules()) {
+        if problems.iter().any(|problem| blocks_rules(problem.kind)) {
             let detail = "some validation rules were not checked because the object was invalid; \
                           correct the existing errors to complete validation";
-            problems.push(Problem::invalid(NO_PATH, Value::Null, detail));
+            problems.push(FieldError::invalid(NO_PATH, Value::Null, detail));
         } else {
             problems.extend(rules::check(nodes, (root, Shape::Root(root)), object, old, Base(None)));
         }

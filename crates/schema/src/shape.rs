@@ -8,11 +8,11 @@ mod meta;
 #[cfg(test)]
 mod tests;
 
+use safepoint_machinery::FieldError;
 use serde_json::{Map, Value};
 
 use crate::node::{Additional, Node, NodeId, Nodes};
 use crate::path::Path;
-use crate::problem::Problem;
 
 /// Levels of an object that are looked at. JSON is read to 128.
 pub(crate) const MAX_DEPTH: u16 = 200;
@@ -30,7 +30,7 @@ pub(crate) struct Steps {
 pub(crate) struct Found {
     /// Paths of fields that the schema does not know.
     pub(crate) unknown: Vec<String>,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<FieldError>,
 }
 
 /// Shapes a resource.
@@ -59,11 +59,6 @@ pub(crate) fn prune(nodes: &Nodes, id: NodeId, value: &mut Value) {
     let mut unknown = Vec::new();
     let mut pruner = Pruner { nodes, remove: true, unknown: &mut unknown };
     pruner.value(value, Some(nodes.get(id)), false, nodes.get(id).embedded, &Path::ROOT);
-}
-
-/// Gives an object as it is stored the defaults that its schema has today.
-pub(crate) fn defaults(nodes: &Nodes, root: NodeId, object: &mut Value) {
-    default(nodes, nodes.get(root), object, 0);
 }
 
 fn is_meta(name: &str) -> bool {

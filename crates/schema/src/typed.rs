@@ -10,13 +10,13 @@ mod tests;
 
 use std::collections::HashMap;
 
+use safepoint_machinery::FieldError;
+use safepoint_machinery::go::Num;
 use serde_json::{Map, Value};
 
 use crate::format::Format;
-use crate::go::Num;
 use crate::node::Types;
 use crate::path::Path;
-use crate::problem::Problem;
 use crate::shape::{Found, MAX_DEPTH};
 
 type Id = usize;
@@ -163,7 +163,7 @@ fn accepts(node: &Node, value: &Value) -> bool {
     (node.types.contains(given) || whole_as_number) && fits
 }
 
-fn mismatch(node: &Node, value: &Value, path: &Path<'_>) -> Problem {
+fn mismatch(node: &Node, value: &Value, path: &Path<'_>) -> FieldError {
     let wanted = match node.format {
         Some(Format::Int32) => "int32".to_owned(),
         _ if node.types.is_empty() => "any of several types".to_owned(),
@@ -173,7 +173,7 @@ fn mismatch(node: &Node, value: &Value, path: &Path<'_>) -> Problem {
     let name = path.dotted();
     let detail = format!("{name} in body must be of type {wanted}: \"{given}\"");
     let path = if name.is_empty() { crate::problem::NO_PATH.to_owned() } else { name };
-    Problem::type_invalid(path, given, detail)
+    FieldError::type_invalid(path, given, detail)
 }
 
 // === impl Builder ===

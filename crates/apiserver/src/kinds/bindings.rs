@@ -15,10 +15,10 @@ impl Rules for Bindings {
         let target = part(object, "target");
         let kind = word(target, "kind");
         if !matches!(kind, "" | "Node") {
-            problems.push(FieldError::not_supported(&at.child("kind"), kind, &["Node", "<empty>"]));
+            problems.push(FieldError::not_supported(at.child("kind"), kind, &["Node", "<empty>"]));
         }
         if word(target, "name").is_empty() {
-            problems.push(FieldError::required(&at.child("name"), ""));
+            problems.push(FieldError::required(at.child("name"), ""));
         }
     }
 }

@@ -47,7 +47,7 @@ impl Rules for ConfigMaps {
             each(problems, &at.key(key), key, names::config_key(key));
             if has(part(object, "binaryData"), key) {
                 let why = "duplicate of key present in binaryData";
-                problems.push(FieldError::invalid(&at.key(key), key.as_str(), why));
+                problems.push(FieldError::invalid(at.key(key), key.as_str(), why));
             }
             bytes += value.as_str().unwrap_or_default().len();
         }
@@ -56,7 +56,7 @@ impl Rules for ConfigMaps {
             bytes += decode(value).map_or(0, |decoded| decoded.len());
         }
         if bytes > MOST_BYTES {
-            problems.push(whole_object(FieldError::too_long(&FieldPath::new("data"), MOST_BYTES)));
+            problems.push(whole_object(FieldError::too_long(FieldPath::new("data"), MOST_BYTES)));
         }
     }
 
@@ -86,11 +86,11 @@ fn check_frozen(new: &Value, old: &Value, fields: &[&str], problems: &mut Proble
         return;
     }
     if !flag(new, "immutable") {
-        problems.push(FieldError::forbidden(&FieldPath::new("immutable"), FROZEN));
+        problems.push(FieldError::forbidden(FieldPath::new("immutable"), FROZEN));
     }
     for field in fields {
         if !values(new, field).eq(values(old, field)) {
-            problems.push(FieldError::forbidden(&FieldPath::new(field), FROZEN));
+            problems.push(FieldError::forbidden(FieldPath::new(field), FROZEN));
         }
     }
 }
@@ -138,7 +138,7 @@ impl Rules for Secrets {
             each(problems, &at.key(key), key, names::config_key(key));
             match decode(value) {
                 Some(decoded) => bytes += decoded.len(),
-                None => problems.push(FieldError::invalid(&at.key(key), REDACTED, "illegal base64 data")),
+                None => problems.push(FieldError::invalid(at.key(key), REDACTED, "illegal base64 data")),
             }
         }
         if bytes > MOST_BYTES {
@@ -177,13 +177,13 @@ fn check_type(object: &Value, at: &FieldPath, problems: &mut Problems) {
     const ACCOUNT: &str = "kubernetes.io/service-account.name";
     let data = part(object, "data");
     let is_there = |key: &str| data.get(key).is_some();
-    let mut need = |key: &str| problems.push(FieldError::required(&at.key(key), ""));
+    let mut need = |key: &str| problems.push(FieldError::required(at.key(key), ""));
     match word(object, "type") {
         "kubernetes.io/service-account-token"
             if meta::annotation(object, ACCOUNT).unwrap_or_default().is_empty() =>
         {
             let annotations = FieldPath::new("metadata").child("annotations");
-            problems.push(FieldError::required(&annotations.key(ACCOUNT), ""));
+            problems.push(FieldError::required(annotations.key(ACCOUNT), ""));
         }
         "kubernetes.io/dockercfg" => check_json(data, ".dockercfg", at, problems),
         "kubernetes.io/dockerconfigjson" => check_json(data, ".dockerconfigjson", at, problems),
@@ -203,7 +203,7 @@ fn check_type(object: &Value, at: &FieldPath, problems: &mut Problems) {
 
 fn check_json(data: &Value, key: &str, at: &FieldPath, problems: &mut Problems) {
     let Some(value) = data.get(key) else {
-        problems.push(FieldError::required(&at.key(key), ""));
+        problems.push(FieldError::required(at.key(key), ""));
         return;
     };
     let text = decode(value).unwrap_or_default();
@@ -212,7 +212,7 @@ fn check_json(data: &Value, key: &str, at: &FieldPath, problems: &mut Problems) 
         Err(error) if error.is_eof() => "unexpected end of JSON input".to_owned(),
         Err(error) => error.to_string(),
     };
-    problems.push(FieldError::invalid(&at.key(key), REDACTED, why));
+    problems.push(FieldError::invalid(at.key(key), REDACTED, why));
 }
 
 // === impl ServiceAccounts ===

@@ -132,7 +132,7 @@ pub(super) fn check_init(spec: &Value, at: &FieldPath, around: &Around<'_>, prob
         }
         for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
             if has(container, field) {
-                problems.push(FieldError::forbidden(&at_one.child(field), ONLY_SIDECARS));
+                problems.push(FieldError::forbidden(at_one.child(field), ONLY_SIDECARS));
             }
         }
         for (index, policy) in items(container, "resizePolicy").enumerate() {
@@ -150,14 +150,14 @@ pub(super) fn check_image_ends(container: &Value, at: &FieldPath, problems: &mut
     let image = word(container, "image");
     if image.len() != image.trim().len() {
         let why = "must not have leading or trailing whitespace";
-        problems.push(FieldError::invalid(&at.child("image"), image, why));
+        problems.push(FieldError::invalid(at.child("image"), image, why));
     }
 }
 
 fn check_one(container: &Value, at: &FieldPath, around: &Around<'_>, problems: &mut Problems) {
     needed_label(problems, &at.child("name"), word(container, "name"));
     if word(container, "image").is_empty() {
-        problems.push(FieldError::required(&at.child("image"), ""));
+        problems.push(FieldError::required(at.child("image"), ""));
     }
     let policy = word(container, "terminationMessagePolicy");
     one_of(problems, &at.child("terminationMessagePolicy"), policy, &["File", "FallbackToLogsOnError"]);
@@ -173,7 +173,7 @@ fn check_one(container: &Value, at: &FieldPath, around: &Around<'_>, problems: &
 
 fn check_unique<'a>(seen: &mut Vec<&'a str>, name: &'a str, at: &FieldPath, problems: &mut Problems) {
     if seen.contains(&name) {
-        problems.push(FieldError::duplicate(&at.child("name"), name));
+        problems.push(FieldError::duplicate(at.child("name"), name));
     } else {
         seen.push(name);
     }
@@ -186,13 +186,13 @@ fn check_ports(container: &Value, at: &FieldPath, problems: &mut Problems) {
         let name = word(port, "name");
         let messages = if name.is_empty() { Vec::new() } else { names::port_name(name) };
         if seen.contains(&name) {
-            problems.push(FieldError::duplicate(&at.child("name"), name));
+            problems.push(FieldError::duplicate(at.child("name"), name));
         } else if messages.is_empty() && !name.is_empty() {
             seen.push(name);
         }
         each(problems, &at.child("name"), name, messages);
         match int(port, "containerPort").unwrap_or_default() {
-            0 => problems.push(FieldError::required(&at.child("containerPort"), "")),
+            0 => problems.push(FieldError::required(at.child("containerPort"), "")),
             number => port_number(problems, &at.child("containerPort"), number),
         }
         if let Some(number) = int(port, "hostPort").filter(|number| *number != 0) {
@@ -214,7 +214,7 @@ fn check_host_ports<'a>(
             let Some(number) = int(port, "hostPort").filter(|number| *number != 0) else { continue };
             let taken = format!("{}/{}/{number}", word(port, "protocol"), word(port, "hostIP"));
             if !seen.insert(taken.clone()) {
-                problems.push(FieldError::duplicate(&at.index(index).child("hostPort"), taken));
+                problems.push(FieldError::duplicate(at.index(index).child("hostPort"), taken));
             }
         }
     }
@@ -226,7 +226,7 @@ fn check_security(context: &Value, at: &FieldPath, around: &Around<'_>, problems
         one_of(problems, &at.child("procMount"), kind, &["Default", "Unmasked"]);
         if kind == "Unmasked" && around.shares_users {
             let why = "`hostUsers` must be false to use `Unmasked`";
-            problems.push(FieldError::invalid(&at.child("procMount"), kind, why));
+            problems.push(FieldError::invalid(at.child("procMount"), kind, why));
         }
     }
     if part(context, "allowPrivilegeEscalation") == &json!(false) {

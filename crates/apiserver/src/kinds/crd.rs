@@ -60,7 +60,7 @@ impl Rules for Crds {
         version::check_all(spec, &at, problems);
         for field in ["plural", "singular", "kind", "listKind"] {
             if word(part(spec, "names"), field).is_empty() {
-                problems.push(FieldError::required(&at.child("names").child(field), ""));
+                problems.push(FieldError::required(at.child("names").child(field), ""));
             }
         }
         check_names(part(spec, "names"), &at.child("names"), problems);
@@ -68,7 +68,7 @@ impl Rules for Crds {
         if flag(spec, "preserveUnknownFields") {
             let why = "cannot set to true, \
                        set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
-            problems.push(FieldError::invalid(&at.child("preserveUnknownFields"), true, why));
+            problems.push(FieldError::invalid(at.child("preserveUnknownFields"), true, why));
         }
     }
 
@@ -77,7 +77,7 @@ impl Rules for Crds {
         let name = meta::name(object).unwrap_or_default();
         if name != format!("{}.{}", word(part(spec, "names"), "plural"), word(spec, "group")) {
             let why = "must be spec.names.plural+\".\"+spec.group";
-            problems.push(FieldError::invalid(&FieldPath::new("metadata").child("name"), name, why));
+            problems.push(FieldError::invalid(FieldPath::new("metadata").child("name"), name, why));
         }
         if !items(spec, "versions").any(|version| flag(version, "storage")) {
             let at = FieldPath::new("status").child("storedVersions");
@@ -176,7 +176,7 @@ fn check_names(names: &Value, at: &FieldPath, problems: &mut Problems) {
     let (kind, list) = (word(names, "kind"), word(names, "listKind"));
     if !kind.is_empty() && kind == list {
         problems.push(FieldError::invalid(
-            &at.child("listKind"),
+            at.child("listKind"),
             list,
             "kind and listKind may not be the same",
         ));
@@ -188,7 +188,7 @@ fn check_conversion(conversion: &Value, at: &FieldPath, problems: &mut Problems)
     let webhook = part(conversion, "webhook");
     if strategy == "Webhook" {
         let why = "the embedded API converts only by name: use None, with versions that have the same fields";
-        problems.push(FieldError::invalid(&at.child("strategy"), strategy, why));
+        problems.push(FieldError::invalid(at.child("strategy"), strategy, why));
         return;
     }
     one_of(problems, &at.child("strategy"), strategy, &["None", "Webhook"]);
@@ -197,7 +197,7 @@ fn check_conversion(conversion: &Value, at: &FieldPath, problems: &mut Problems)
     {
         if has(webhook, field) {
             let why = "should not be set when strategy is not set to Webhook";
-            problems.push(FieldError::forbidden(&at.child(shown), why));
+            problems.push(FieldError::forbidden(at.child(shown), why));
         }
     }
 }
@@ -213,7 +213,7 @@ fn check_stored(spec: &Value, old: &Value, problems: &mut Problems) {
                  until a storage migration ensures no data remains persisted in {name} and removes {name} from \
                  status.storedVersions"
             );
-            problems.push(FieldError::invalid(&at.index(index), name, why));
+            problems.push(FieldError::invalid(at.index(index), name, why));
         }
     }
 }

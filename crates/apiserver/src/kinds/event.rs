@@ -161,12 +161,12 @@ impl Rules for NewEvents {
         let event = core(object);
         check_series(&event, problems);
         if !has(&event, "eventTime") {
-            problems.push(FieldError::required(&FieldPath::new("eventTime"), ""));
+            problems.push(FieldError::required(FieldPath::new("eventTime"), ""));
         }
         let kind = word(&event, "type");
         if !matches!(kind, "Normal" | "Warning") {
             problems.push(FieldError::invalid(
-                &FieldPath::new("type"),
+                FieldPath::new("type"),
                 "",
                 format!("has invalid value: {kind}"),
             ));
@@ -179,7 +179,7 @@ impl Rules for NewEvents {
             ("source", !word(source, "component").is_empty() || !word(source, "host").is_empty()),
         ];
         for (field, _) in set.into_iter().filter(|(_, is_set)| *is_set) {
-            problems.push(FieldError::invalid(&FieldPath::new(field), "", "needs to be unset"));
+            problems.push(FieldError::invalid(FieldPath::new(field), "", "needs to be unset"));
         }
     }
 
@@ -208,7 +208,7 @@ impl Rules for NewEvents {
             if part(&new, field) != part(&old, field) {
                 let shown = if field == "reportingComponent" { "reportingController" } else { field };
                 problems.push(FieldError::invalid(
-                    &FieldPath::new(shown),
+                    FieldPath::new(shown),
                     part(&new, field).clone(),
                     IMMUTABLE,
                 ));

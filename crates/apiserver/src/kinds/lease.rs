@@ -49,13 +49,13 @@ impl Rules for Leases {
         let (spec, at) = (part(object, "spec"), FieldPath::new("spec"));
         if let Some(seconds) = int(spec, "leaseDurationSeconds").filter(|seconds| *seconds <= 0) {
             problems.push(FieldError::invalid(
-                &at.child("leaseDurationSeconds"),
+                at.child("leaseDurationSeconds"),
                 seconds,
                 "must be greater than 0",
             ));
         }
         if let Some(count) = int(spec, "leaseTransitions").filter(|count| *count < 0) {
-            problems.push(FieldError::invalid(&at.child("leaseTransitions"), count, NEGATIVE));
+            problems.push(FieldError::invalid(at.child("leaseTransitions"), count, NEGATIVE));
         }
     }
 

@@ -69,7 +69,7 @@ impl Rules for Namespaces {
             Some(_) => ("Terminating", "may only be 'Terminating' if `deletionTimestamp` is not empty"),
         };
         if phase != expected {
-            problems.push(FieldError::invalid(&FieldPath::new("status").child("Phase"), phase, why));
+            problems.push(FieldError::invalid(FieldPath::new("status").child("Phase"), phase, why));
         }
     }
 

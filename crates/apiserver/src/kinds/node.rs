@@ -75,14 +75,14 @@ impl Rules for Nodes {
         let set_before = |field: &str| has(old_spec, field) && part(new_spec, field) != part(old_spec, field);
         if set_before("podCIDRs") {
             let why = "node updates may not change podCIDR except from \"\" to valid";
-            problems.push(FieldError::forbidden(&at.child("podCIDRs"), why));
+            problems.push(FieldError::forbidden(at.child("podCIDRs"), why));
         }
         if !word(old_spec, "providerID").is_empty() && set_before("providerID") {
             let why = "node updates may not change providerID except from \"\" to valid";
-            problems.push(FieldError::forbidden(&at.child("providerID"), why));
+            problems.push(FieldError::forbidden(at.child("providerID"), why));
         }
         if word(new_spec, "externalID") != word(old_spec, "externalID") {
-            problems.push(FieldError::forbidden(&at.child("externalID"), "may not be updated"));
+            problems.push(FieldError::forbidden(at.child("externalID"), "may not be updated"));
         }
         check_addresses(part(new, "status"), problems);
     }
@@ -176,7 +176,7 @@ fn check_taints(spec: &Value, at: &FieldPath, problems: &mut Problems) {
         each(problems, &at.child("key"), key, names::qualified_name(key));
         let messages = names::label_value(value);
         if !messages.is_empty() {
-            problems.push(FieldError::invalid(&at.child("value"), value, messages.join(";")));
+            problems.push(FieldError::invalid(at.child("value"), value, messages.join(";")));
         }
         one_of(problems, &at.child("effect"), effect, &EFFECTS);
         if seen.contains(&(key, effect)) {
@@ -211,7 +211,7 @@ fn check_addresses(status: &Value, problems: &mut Problems) {
     for (index, address) in addresses.iter().enumerate() {
         if addresses[..index].contains(address) {
             let shown = json!({"Type": word(address, "type"), "Address": word(address, "address")});
-            problems.push(FieldError::duplicate(&at.index(index), shown));
+            problems.push(FieldError::duplicate(at.index(index), shown));
         }
     }
 }

@@ -60,11 +60,11 @@ impl Rules for Pods {
     fn check_new(&self, object: &Value, problems: &mut Problems) {
         let (spec, at) = (part(object, "spec"), FieldPath::new("spec"));
         if items(spec, "ephemeralContainers").next().is_some() {
-            problems.push(FieldError::forbidden(&at.child("ephemeralContainers"), "cannot be set on create"));
+            problems.push(FieldError::forbidden(at.child("ephemeralContainers"), "cannot be set on create"));
         }
         if !word(spec, "nodeName").is_empty() && items(spec, "schedulingGates").next().is_some() {
             let why = "cannot be set until all schedulingGates have been cleared";
-            problems.push(FieldError::forbidden(&at.child("nodeName"), why));
+            problems.push(FieldError::forbidden(at.child("nodeName"), why));
         }
     }
 

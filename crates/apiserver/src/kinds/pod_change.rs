@@ -30,7 +30,7 @@ pub(super) fn check(new: &Value, old: &Value, problems: &mut Problems) {
     for list in ["containers", "initContainers"] {
         if items(new_spec, list).count() != items(old_spec, list).count() {
             let why = "pod updates may not add or remove containers";
-            problems.push(FieldError::forbidden(&at.child(list), why));
+            problems.push(FieldError::forbidden(at.child(list), why));
             return;
         }
     }
@@ -56,7 +56,7 @@ pub(super) fn check(new: &Value, old: &Value, problems: &mut Problems) {
 pub(super) fn check_annotations(new: &Value, old: &Value, problems: &mut Problems) {
     let at = FieldPath::new("metadata").child("annotations");
     let (after, before) = (meta::annotations(new), meta::annotations(old));
-    let mut refuse = |key: &str, why: &str| problems.push(FieldError::forbidden(&at.key(key), why));
+    let mut refuse = |key: &str, why: &str| problems.push(FieldError::forbidden(at.key(key), why));
     for key in before.keys().filter(|key| after.get(*key) != before.get(*key)) {
         if key.starts_with(ARMOR) {
             refuse(key, "may not remove or update AppArmor annotations");
@@ -115,7 +115,7 @@ fn check_gates(new: &Value, old: &Value, at: &FieldPath, problems: &mut Problems
     for (index, name) in items(new, "schedulingGates").map(|gate| word(gate, "name")).enumerate() {
         if !items(old, "schedulingGates").any(|gate| word(gate, "name") == name) {
             let why = format!("only deletion is allowed, but found new scheduling gate '{name}'");
-            problems.push(FieldError::forbidden(&at.index(index).child("name"), why));
+            problems.push(FieldError::forbidden(at.index(index).child("name"), why));
         }
     }
 }
@@ -143,7 +143,7 @@ fn forgive_gated(spec: &mut Value, old: &Value, at: &FieldPath, problems: &mut P
         before.as_object().into_iter().flatten().all(|(key, value)| after.get(key) == Some(value));
     if !is_narrower {
         let why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
-        problems.push(FieldError::invalid(&at.child("nodeSelector"), after.clone(), why));
+        problems.push(FieldError::invalid(at.child("nodeSelector"), after.clone(), why));
     }
     take_from(spec, old, "nodeSelector");
     let (after, before) =
@@ -188,7 +188,7 @@ fn check_affinity(new: &Value, old: &Value, at: &FieldPath, problems: &mut Probl
         let is_empty = count(after, "matchExpressions") + count(after, "matchFields") == 0;
         if !starts_with("matchExpressions") || !starts_with("matchFields") || (was_empty && !is_empty) {
             let why = "only additions are allowed (no mutations or deletions)";
-            problems.push(FieldError::invalid(&at.index(index), after.clone(), why));
+            problems.push(FieldError::invalid(at.index(index), after.clone(), why));
         }
     }
 }

@@ -126,7 +126,7 @@ pub(super) fn check<'a>(
         let name = word(volume, "name");
         needed_label(problems, &at.child("name"), name);
         if good.contains_key(name) {
-            problems.push(FieldError::duplicate(&at.child("name"), name));
+            problems.push(FieldError::duplicate(at.child("name"), name));
         }
         if problems.len() == before {
             good.insert(name, volume);
@@ -152,7 +152,7 @@ fn check_source(volume: &Value, at: &FieldPath, problems: &mut Problems) {
     for other in others {
         // Kubernetes has a typo here, and tools match on fields.
         let named = if *other == "downwardAPI" { "downwarAPI" } else { other };
-        problems.push(FieldError::forbidden(&at.child(named), "may not specify more than 1 volume type"));
+        problems.push(FieldError::forbidden(at.child(named), "may not specify more than 1 volume type"));
     }
 }
 
@@ -160,7 +160,7 @@ fn check_one(source: &str, volume: &Value, at: &FieldPath, problems: &mut Proble
     let mut need = |field: &str| {
         let is_missing = word(volume, field).is_empty();
         if is_missing {
-            problems.push(FieldError::required(&at.child(field), ""));
+            problems.push(FieldError::required(at.child(field), ""));
         }
         !is_missing
     };
@@ -169,7 +169,7 @@ fn check_one(source: &str, volume: &Value, at: &FieldPath, problems: &mut Proble
             let size = amounts::read(part(volume, "sizeLimit"));
             if size.is_some_and(|size| size.is_negative()) {
                 let why = "SizeLimit field must be a valid resource quantity";
-                problems.push(FieldError::forbidden(&at.child("sizeLimit"), why));
+                problems.push(FieldError::forbidden(at.child("sizeLimit"), why));
             }
         }
         "hostPath" if need("path") => {
@@ -193,7 +193,7 @@ fn check_one(source: &str, volume: &Value, at: &FieldPath, problems: &mut Proble
             need("path");
             let path = word(volume, "path");
             if !path.starts_with('/') {
-                problems.push(FieldError::invalid(&at.child("path"), path, "must be an absolute path"));
+                problems.push(FieldError::invalid(at.child("path"), path, "must be an absolute path"));
             }
         }
         "downwardAPI" => {
@@ -208,7 +208,7 @@ fn check_one(source: &str, volume: &Value, at: &FieldPath, problems: &mut Proble
             one_of(problems, &at.child("pullPolicy"), policy, &["Always", "IfNotPresent", "Never"]);
         }
         "ephemeral" if !has(volume, "volumeClaimTemplate") => {
-            problems.push(FieldError::required(&at.child("volumeClaimTemplate"), ""));
+            problems.push(FieldError::required(at.child("volumeClaimTemplate"), ""));
         }
         _ => {}
     }
@@ -216,7 +216,7 @@ fn check_one(source: &str, volume: &Value, at: &FieldPath, problems: &mut Proble
 
 fn check_mode(object: &Value, field: &str, at: &FieldPath, problems: &mut Problems) {
     if let Some(mode) = int(object, field).filter(|mode| !(0..=0o777).contains(mode)) {
-        problems.push(FieldError::invalid(&at.child(field), mode, MODE_TEXT));
+        problems.push(FieldError::invalid(at.child(field), mode, MODE_TEXT));
     }
 }
 
@@ -231,7 +231,7 @@ fn check_files(volume: &Value, at: &FieldPath, problems: &mut Problems) {
 fn check_file(file: &Value, at: &FieldPath, problems: &mut Problems) {
     for field in ["key", "path"] {
         if word(file, field).is_empty() {
-            problems.push(FieldError::required(&at.child(field), ""));
+            problems.push(FieldError::required(at.child(field), ""));
         }
     }
     check_local_path(word(file, "path"), &at.child("path"), problems);
@@ -242,7 +242,7 @@ fn check_file(file: &Value, at: &FieldPath, problems: &mut Problems) {
 fn check_field_file(file: &Value, at: &FieldPath, problems: &mut Problems) {
     let path = word(file, "path");
     if path.is_empty() {
-        problems.push(FieldError::required(&at.child("path"), ""));
+        problems.push(FieldError::required(at.child("path"), ""));
     }
     check_local_path(path, &at.child("path"), problems);
     match (has(file, "fieldRef"), has(file, "resourceFieldRef")) {

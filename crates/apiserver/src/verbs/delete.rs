@@ -314,14 +314,14 @@ impl Deletion {
             Some("Orphan") => Some(Propagation::Orphan),
             Some(other) => {
                 let known = ["Background", "Foreground", "Orphan", "nil"];
-                problems.push(FieldError::not_supported(&at("propagationPolicy"), other, &known));
+                problems.push(FieldError::not_supported(at("propagationPolicy"), other, &known));
                 None
             }
         };
         if orphan.is_some() && options.get("propagationPolicy").is_some_and(|policy| !policy.is_null()) {
             let text = "orphanDependents and deletionPropagation cannot be both set";
             problems.push(FieldError::invalid(
-                &at("propagationPolicy"),
+                at("propagationPolicy"),
                 options["propagationPolicy"].clone(),
                 text,
             ));
@@ -329,7 +329,7 @@ impl Deletion {
         let dry: Vec<String> =
             kinds::items(&options, "dryRun").filter_map(|item| Some(item.as_str()?.to_owned())).collect();
         if let Some(other) = dry.iter().find(|item| *item != "All") {
-            problems.push(FieldError::not_supported(&at("dryRun"), other.as_str(), &["All"]));
+            problems.push(FieldError::not_supported(at("dryRun"), other.as_str(), &["All"]));
         }
         if !problems.is_empty() {
             return Err(fault::options("DeleteOptions", &problems));

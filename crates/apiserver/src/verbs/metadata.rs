@@ -96,40 +96,40 @@ pub(crate) fn check(object: &Value, resource: &Resource, problems: &mut Problems
     match (meta::name(object).filter(|name| !name.is_empty()), meta::generate_name(object)) {
         (Some(name), _) => {
             for text in rules.check_name(name, false) {
-                problems.push(FieldError::invalid(&at("metadata.name"), name, text));
+                problems.push(FieldError::invalid(at("metadata.name"), name, text));
             }
         }
         (None, _) => {
-            problems.push(FieldError::required(&at("metadata.name"), "name or generateName is required"));
+            problems.push(FieldError::required(at("metadata.name"), "name or generateName is required"));
         }
     }
     if let Some(prefix) = meta::generate_name(object).filter(|prefix| !prefix.is_empty()) {
         for text in rules.check_name(&names::as_prefix(prefix), true) {
-            problems.push(FieldError::invalid(&at("metadata.generateName"), prefix, text));
+            problems.push(FieldError::invalid(at("metadata.generateName"), prefix, text));
         }
     }
     for (key, value) in meta::labels(object) {
         for text in names::qualified_name(&key) {
-            problems.push(FieldError::invalid(&at("metadata.labels"), key.as_str(), text));
+            problems.push(FieldError::invalid(at("metadata.labels"), key.as_str(), text));
         }
         for text in names::label_value(&value) {
-            problems.push(FieldError::invalid(&at("metadata.labels"), value.as_str(), text));
+            problems.push(FieldError::invalid(at("metadata.labels"), value.as_str(), text));
         }
     }
     let mut size = 0;
     for (key, value) in meta::annotations(object) {
         size += key.len() + value.len();
         for text in names::annotation_key(&key) {
-            problems.push(FieldError::invalid(&at("metadata.annotations"), key.as_str(), text));
+            problems.push(FieldError::invalid(at("metadata.annotations"), key.as_str(), text));
         }
     }
     if size > LARGEST_ANNOTATIONS {
-        problems.push(FieldError::too_long(&at("metadata.annotations"), LARGEST_ANNOTATIONS));
+        problems.push(FieldError::too_long(at("metadata.annotations"), LARGEST_ANNOTATIONS));
     }
     for (index, finalizer) in meta::finalizers(object).into_iter().enumerate() {
         let path = at("metadata.finalizers").index(index);
         for text in names::qualified_name(finalizer) {
-            problems.push(FieldError::invalid(&at("metadata.finalizers"), finalizer, text));
+            problems.push(FieldError::invalid(at("metadata.finalizers"), finalizer, text));
         }
         // Only the core group asks for this.
         if resource.group.is_empty()
@@ -159,7 +159,7 @@ fn check_owners(object: &Value, problems: &mut Problems) {
         let version = owner.api_version.rsplit('/').next().unwrap_or_default();
         if version.is_empty() || owner.api_version.split('/').count() > 2 {
             problems.push(FieldError::invalid(
-                &at(&format!("{owners}.apiVersion")),
+                at(&format!("{owners}.apiVersion")),
                 owner.api_version,
                 "version must not be empty",
             ));
@@ -167,12 +167,12 @@ fn check_owners(object: &Value, problems: &mut Problems) {
         for (field, value) in [("kind", owner.kind), ("name", owner.name), ("uid", owner.uid)] {
             if value.is_empty() {
                 let path = format!("{owners}.{field}");
-                problems.push(FieldError::invalid(&at(&path), value, "must not be empty"));
+                problems.push(FieldError::invalid(at(&path), value, "must not be empty"));
             }
         }
         if owner.api_version == "v1" && owner.kind == "Event" {
             let text = "/v1, Kind=Event is disallowed from being an owner";
-            problems.push(FieldError::invalid(&at(owners), owner.name, text));
+            problems.push(FieldError::invalid(at(owners), owner.name, text));
         }
         controllers += usize::from(owner.controller);
     }
@@ -180,7 +180,7 @@ fn check_owners(object: &Value, problems: &mut Problems) {
         let text =
             "Only one reference can have Controller set to true. Found \"true\" in more than one reference";
         problems.push(FieldError::invalid(
-            &at("metadata.ownerReferences"),
+            at("metadata.ownerReferences"),
             meta::field(object, "ownerReferences").cloned().unwrap_or_default(),
             text,
         ));
@@ -193,11 +193,7 @@ pub(crate) fn check_change(new: &Value, old: &Value, problems: &mut Problems) {
         let (is, was) = (meta::field(new, field), meta::field(old, field));
         if is != was {
             let value = is.cloned().unwrap_or_default();
-            problems.push(FieldError::invalid(
-                &at(&format!("metadata.{field}")),
-                value,
-                "field is immutable",
-            ));
+            problems.push(FieldError::invalid(at(&format!("metadata.{field}")), value, "field is immutable"));
         }
     }
     if meta::deletion_timestamp(old).is_some() {
@@ -206,7 +202,7 @@ pub(crate) fn check_change(new: &Value, old: &Value, problems: &mut Problems) {
             meta::finalizers(new).into_iter().filter(|name| !before.contains(name)).collect();
         if !added.is_empty() {
             let list = added.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
-            problems.push(FieldError::forbidden(&at("metadata.finalizers"),
+            problems.push(FieldError::forbidden(at("metadata.finalizers"),
                 format!("no new finalizers can be added if the object is being deleted, found new finalizers []string{{{list}}}"),
             ));
         }

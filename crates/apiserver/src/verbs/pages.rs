@@ -52,32 +52,34 @@ impl Page {
         if let Some(how) = how {
             if token.is_some() {
                 problems.push(FieldError::forbidden(
-                    &at(field),
+                    at(field),
                     "resourceVersionMatch is forbidden when continue is provided",
                 ));
             }
             if revision.is_none() {
                 problems.push(FieldError::forbidden(
-                    &at(field),
+                    at(field),
                     "resourceVersionMatch is forbidden unless resourceVersion is provided",
                 ));
             }
             match how {
                 "Exact" if revision == Some(0) => problems.push(FieldError::forbidden(
-                    &at(field),
+                    at(field),
                     "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"",
                 )),
                 "Exact" | "NotOlderThan" => {}
-                other => problems.push(FieldError::not_supported(
-                    &at(field),
-                    other,
-                    &["Exact", "NotOlderThan", ""],
-                )),
+                other => {
+                    problems.push(FieldError::not_supported(
+                        at(field),
+                        other,
+                        &["Exact", "NotOlderThan", ""],
+                    ));
+                }
             }
         }
         if query.get("sendInitialEvents").is_some() {
             problems.push(FieldError::forbidden(
-                &at("sendInitialEvents"),
+                at("sendInitialEvents"),
                 "sendInitialEvents is forbidden for list",
             ));
         }

@@ -42,7 +42,7 @@ fn apply(
     let mut new = patched(form, old, patch, &call.resource.api_version(), &call.resource.kind)?;
     let unusable = |why: String| {
         let mut problems = Problems::new();
-        problems.push(FieldError::invalid(&at("patch"), patch.to_string(), why));
+        problems.push(FieldError::invalid(at("patch"), patch.to_string(), why));
         Status::invalid(Grouped::core(""), "", &problems)
     };
     keep_kind(call, form, &mut new, old, unusable)?;
@@ -58,7 +58,7 @@ fn apply(
     // Of a sub-resource no metadata is taken over, so that nobody else would notice.
     if let Some(uid) = meta::uid(&new).filter(|uid| call.sub.is_some() && Some(*uid) != meta::uid(old)) {
         let mut problems = Problems::new();
-        problems.push(FieldError::invalid(&at("metadata.uid"), uid, "field is immutable"));
+        problems.push(FieldError::invalid(at("metadata.uid"), uid, "field is immutable"));
         return Err(fault::invalid(&call.resource, &call.name, &problems));
     }
     Ok(new)

@@ -85,7 +85,7 @@ fn token_review(call: &Call, review: &Value) -> Value {
 
 fn invalid(path: &str, value: Value, text: &str) -> Status {
     let mut problems = Problems::new();
-    problems.push(FieldError::invalid(&at(path), value, text));
+    problems.push(FieldError::invalid(at(path), value, text));
     Status::invalid(Grouped::new("authorization.k8s.io", ""), "", &problems)
 }
 

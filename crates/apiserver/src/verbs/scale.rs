@@ -44,7 +44,7 @@ pub(crate) async fn change(call: &Call, verb: &str, content: &Content) -> Result
             if replicas < 0 {
                 let mut problems = Problems::new();
                 let text = "should be a non-negative integer";
-                problems.push(FieldError::invalid(&at("spec.replicas"), replicas, text));
+                problems.push(FieldError::invalid(at("spec.replicas"), replicas, text));
                 return Err(Status::invalid(Grouped::new("autoscaling", "Scale"), &call.name, &problems));
             }
             let mut new = old.clone();

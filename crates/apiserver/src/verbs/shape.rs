@@ -3,8 +3,8 @@
 //! Custom resources are pruned, defaulted and validated by their schema. Built-in kinds are only looked at: fields that
 //! nobody knows are reported and kept.
 
-use safepoint_machinery::meta;
 use safepoint_machinery::status::{FieldError, Grouped, Status};
+use safepoint_machinery::{go, meta};
 use serde_json::Value;
 
 use super::Call;
@@ -36,7 +36,7 @@ impl Strictness {
             Some(other) => {
                 let mut problems = Problems::new();
                 let known = ["", "Ignore", "Strict", "Warn"];
-                problems.push(FieldError::not_supported(&fault::at("fieldValidation"), other, &known));
+                problems.push(FieldError::not_supported(fault::at("fieldValidation"), other, &known));
                 Err(fault::options(options, &problems))
             }
         }
@@ -126,11 +126,7 @@ fn name_kind(resource: &Resource, object: &mut Value) -> Result<(), Status> {
         (kind, "") if kind == &*resource.kind && resource.custom().is_none() => {}
         (kind, version) if resource.custom().is_some() && version == expected && !kind.is_empty() => {
             let mut problems = Problems::new();
-            problems.push(FieldError::invalid(
-                &fault::at("kind"),
-                kind,
-                format!("must be {}", resource.kind),
-            ));
+            problems.push(FieldError::invalid(fault::at("kind"), kind, format!("must be {}", resource.kind)));
             let name = meta::name(object).unwrap_or_default();
             return Err(Status::invalid(Grouped::new(&resource.group, kind), name, &problems));
         }
@@ -183,13 +179,7 @@ fn drop_nulls(value: &mut Value) {
 fn check_metadata(object: &Value) -> Result<(), String> {
     let Some(metadata) = object.get("metadata") else { return Ok(()) };
     let wrong = |field: &str, is: &Value, kind: &str| {
-        let is = match is {
-            Value::Array(_) => "array",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::Object(_) => "object",
-            Value::String(_) | Value::Null => "string",
-        };
+        let is = go::json_kind(is);
         Err(format!(
             "json: cannot unmarshal {is} into Go struct field ObjectMeta.metadata{field} of type {kind}"
         ))

@@ -26,7 +26,7 @@ pub(crate) async fn bind(call: &Call, content: &Content) -> Result<Reply, Status
     let node = text(&binding, "/target/name").to_owned();
     if node.is_empty() {
         let mut problems = Problems::new();
-        problems.push(FieldError::required(&at("target.name"), ""));
+        problems.push(FieldError::required(at("target.name"), ""));
         return Err(Status::invalid(Grouped::core("Binding"), &call.name, &problems));
     }
     let kind = text(&binding, "/target/kind");
@@ -169,7 +169,7 @@ fn check_duration(seconds: i64) -> Result<(), Status> {
         _ => "may not specify a duration larger than 2^32 seconds",
     };
     let mut problems = Problems::new();
-    problems.push(FieldError::invalid(&at("spec.expirationSeconds"), seconds, why));
+    problems.push(FieldError::invalid(at("spec.expirationSeconds"), seconds, why));
     Err(Status::invalid(Grouped::new("authentication.k8s.io", "TokenRequest"), "", &problems))
 }
 

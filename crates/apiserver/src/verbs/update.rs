@@ -55,7 +55,7 @@ pub(crate) fn names_revision(object: &Value) -> bool {
 /// The refusal of a write that would not notice what others have written.
 pub(crate) fn revision_required(call: &Call) -> Status {
     let mut problems = Problems::new();
-    problems.push(FieldError::invalid(&at("metadata.resourceVersion"), 0, "must be specified for an update"));
+    problems.push(FieldError::invalid(at("metadata.resourceVersion"), 0, "must be specified for an update"));
     fault::invalid(&call.resource, &call.name, &problems)
 }
 

@@ -290,24 +290,24 @@ impl Begin {
         let field = "resourceVersionMatch";
         match (initial, how) {
             (None, Some(_)) => problems.push(FieldError::forbidden(
-                &at(field),
+                at(field),
                 "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
             )),
             (Some(_), None) => problems.push(FieldError::forbidden(
-                &at(field),
+                at(field),
                 "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
             )),
             (Some(_), Some("NotOlderThan")) | (None, None) => {}
             (Some(_), Some(other)) => {
                 problems.push(FieldError::forbidden(
-                    &at(field),
+                    at(field),
                     "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
                 ));
-                problems.push(FieldError::not_supported(&at(field), other, &["NotOlderThan"]));
+                problems.push(FieldError::not_supported(at(field), other, &["NotOlderThan"]));
             }
         }
         if query.get("continue").is_some() {
-            problems.push(FieldError::forbidden(&at("continue"), "continue is forbidden for watch"));
+            problems.push(FieldError::forbidden(at("continue"), "continue is forbidden for watch"));
         }
         if !problems.is_empty() {
             return Err(pages::list_options(&problems));

@@ -75,7 +75,7 @@ pub(crate) fn dry_run(values: &[String], options: &str) -> Result<bool, Status> 
         return Ok(!values.is_empty());
     }
     let mut problems = Problems::new();
-    problems.push(FieldError::not_supported(&at("dryRun"), Value::from(values), &["All"]));
+    problems.push(FieldError::not_supported(at("dryRun"), Value::from(values), &["All"]));
     Err(fault::options(options, &problems))
 }
 

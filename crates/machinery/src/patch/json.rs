@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use super::{PatchError, shallow};
 use crate::{
     depth::{MAX_DEPTH, depth},
-    text::json_kind,
+    go::json_kind,
 };
 
 /// More operations are refused.

@@ -9,7 +9,7 @@ mod tests;
 use serde_json::{Map, Value};
 
 use super::{PatchError, shallow};
-use crate::text::json_kind;
+use crate::go::json_kind;
 
 /// Applies a merge patch: objects merge, everything else is replaced, null deletes.
 ///

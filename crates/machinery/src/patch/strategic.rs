@@ -28,7 +28,7 @@ use self::{
     list::List,
 };
 use super::{PatchError, shallow};
-use crate::text::{as_text, json_kind, plain};
+use crate::go::{as_text, json_kind, plain};
 
 /// Tells how the members of one type of object are merged.
 pub trait Lookup {

@@ -77,7 +77,7 @@ impl LabelRequirement {
         let mut errors = FieldErrors::new();
         let messages = names::qualified_name(key);
         if !messages.is_empty() {
-            errors.push(FieldError::invalid(&FieldPath::new("key"), key, messages.join("; ")));
+            errors.push(FieldError::invalid(FieldPath::new("key"), key, messages.join("; ")));
         }
         let path = FieldPath::new("values");
         let complaint = match operator {
@@ -101,7 +101,7 @@ impl LabelRequirement {
         if matches!(operator, Operator::GreaterThan | Operator::LessThan) {
             for (i, value) in values.iter().enumerate().filter(|(_, value)| value.parse::<i64>().is_err()) {
                 let complaint = "for 'Gt', 'Lt' operators, the value must be an integer";
-                errors.push(FieldError::invalid(&path.index(i), value.as_str(), complaint));
+                errors.push(FieldError::invalid(path.index(i), value.as_str(), complaint));
             }
         }
         for (i, value) in values.iter().enumerate() {

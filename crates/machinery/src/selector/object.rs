@@ -7,9 +7,9 @@ use super::{
     label::{LabelRequirement, LabelSelector, Operator},
 };
 use crate::{
+    go::quote,
     names,
     status::{FieldError, FieldErrors, FieldPath},
-    text::quote,
 };
 
 impl LabelSelector {
@@ -68,15 +68,15 @@ fn validate_expression(expression: &Value, path: &FieldPath, errors: &mut FieldE
     match text("operator") {
         "In" | "NotIn" if values.is_empty() => {
             let detail = "must be specified when `operator` is 'In' or 'NotIn'";
-            errors.push(FieldError::required(&path.child("values"), detail));
+            errors.push(FieldError::required(path.child("values"), detail));
         }
         "Exists" | "DoesNotExist" if !values.is_empty() => {
             let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-            errors.push(FieldError::forbidden(&path.child("values"), detail));
+            errors.push(FieldError::forbidden(path.child("values"), detail));
         }
         "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
         other => {
-            errors.push(FieldError::invalid(&path.child("operator"), other, "not a valid selector operator"));
+            errors.push(FieldError::invalid(path.child("operator"), other, "not a valid selector operator"));
         }
     }
     errors.invalid_each(&path.child("key"), text("key"), names::qualified_name(text("key")));

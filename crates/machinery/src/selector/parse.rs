@@ -85,7 +85,7 @@ impl<'a> Parser<'a> {
         let key = token.text;
         let messages = names::qualified_name(key);
         if !messages.is_empty() {
-            let error = FieldError::invalid(&FieldPath::default(), key, messages.join("; "));
+            let error = FieldError::invalid(FieldPath::default(), key, messages.join("; "));
             return Err(SelectorError(error.to_string()));
         }
         if negated {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::Value;
 
 use super::Cause;
-use crate::text::{json, quote};
+use crate::go::{self, quote};
 
 /// Where a field is, for example `spec.containers[0].image`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,12 +28,8 @@ pub enum FieldErrorKind {
     Forbidden,
     /// A text is too long.
     TooLong,
-    /// A text is too short.
-    TooShort,
     /// A list has too many items.
     TooMany,
-    /// A list has too few items.
-    TooFew,
     /// We are at fault.
     Internal,
     /// A value has the wrong type.
@@ -91,6 +87,24 @@ impl FieldPath {
     }
 }
 
+impl From<&Self> for FieldPath {
+    fn from(path: &Self) -> Self {
+        path.clone()
+    }
+}
+
+impl From<String> for FieldPath {
+    fn from(path: String) -> Self {
+        Self(path)
+    }
+}
+
+impl From<&str> for FieldPath {
+    fn from(path: &str) -> Self {
+        Self::new(path)
+    }
+}
+
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -111,9 +125,7 @@ impl FieldErrorKind {
             Self::NotSupported => "FieldValueNotSupported",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
-            Self::TooShort => "FieldValueTooShort",
             Self::TooMany => "FieldValueTooMany",
-            Self::TooFew => "FieldValueTooFew",
             Self::Internal => "InternalError",
             Self::TypeInvalid => "FieldValueTypeInvalid",
         }
@@ -128,15 +140,13 @@ impl FieldErrorKind {
             Self::NotSupported => "Unsupported value",
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
-            Self::TooShort => "Too short",
             Self::TooMany => "Too many",
-            Self::TooFew => "Too few",
             Self::Internal => "Internal error",
         }
     }
 
     fn shows_its_value(self) -> bool {
-        !matches!(self, Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal)
+        !matches!(self, Self::Required | Self::Forbidden | Self::TooLong | Self::Internal)
     }
 }
 
@@ -145,29 +155,37 @@ impl FieldErrorKind {
 impl FieldError {
     /// A value is missing; `detail` may be empty.
     #[must_use]
-    pub fn required(path: &FieldPath, detail: impl Into<String>) -> Self {
+    pub fn required(path: impl Into<FieldPath>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Required, path, None, detail)
     }
 
     /// A value is malformed.
     #[must_use]
-    pub fn invalid(path: &FieldPath, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+    pub fn invalid(path: impl Into<FieldPath>, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Invalid, path, Some(value.into()), detail)
     }
 
     /// A value has the wrong type.
     #[must_use]
-    pub fn type_invalid(path: &FieldPath, value: impl Into<Value>, detail: impl Into<String>) -> Self {
+    pub fn type_invalid(
+        path: impl Into<FieldPath>,
+        value: impl Into<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
         Self::new(FieldErrorKind::TypeInvalid, path, Some(value.into()), detail)
     }
 
     /// A value is none of the known ones.
     #[must_use]
-    pub fn not_supported(path: &FieldPath, value: impl Into<Value>, supported: &[&str]) -> Self {
+    pub fn not_supported(
+        path: impl Into<FieldPath>,
+        value: impl Into<Value>,
+        supported: &[impl AsRef<str>],
+    ) -> Self {
         let detail = if supported.is_empty() {
             String::new()
         } else {
-            let quoted: Vec<String> = supported.iter().map(|value| quote(value)).collect();
+            let quoted: Vec<String> = supported.iter().map(|value| quote(value.as_ref())).collect();
             format!("supported values: {}", quoted.join(", "))
         };
         Self::new(FieldErrorKind::NotSupported, path, Some(value.into()), detail)
@@ -175,53 +193,39 @@ impl FieldError {
 
     /// A value is not allowed here.
     #[must_use]
-    pub fn forbidden(path: &FieldPath, detail: impl Into<String>) -> Self {
+    pub fn forbidden(path: impl Into<FieldPath>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Forbidden, path, None, detail)
     }
 
     /// A value is there twice.
     #[must_use]
-    pub fn duplicate(path: &FieldPath, value: impl Into<Value>) -> Self {
+    pub fn duplicate(path: impl Into<FieldPath>, value: impl Into<Value>) -> Self {
         Self::new(FieldErrorKind::Duplicate, path, Some(value.into()), "")
     }
 
     /// Something that is referred to does not exist.
     #[must_use]
-    pub fn not_found(path: &FieldPath, value: impl Into<Value>) -> Self {
+    pub fn not_found(path: impl Into<FieldPath>, value: impl Into<Value>) -> Self {
         Self::new(FieldErrorKind::NotFound, path, Some(value.into()), "")
     }
 
     /// A text has more than `limit` bytes.
     #[must_use]
-    pub fn too_long(path: &FieldPath, limit: usize) -> Self {
+    pub fn too_long(path: impl Into<FieldPath>, limit: usize) -> Self {
         let detail = format!("may not be more than {limit} {}", plural(limit, "byte"));
         Self::new(FieldErrorKind::TooLong, path, None, detail)
     }
 
-    /// A text has fewer than `limit` characters.
-    #[must_use]
-    pub fn too_short(path: &FieldPath, limit: usize) -> Self {
-        let detail = format!("must be at least {limit} {}", plural(limit, "character"));
-        Self::new(FieldErrorKind::TooShort, path, None, detail)
-    }
-
     /// A list has `actual` items, which is more than `limit`.
     #[must_use]
-    pub fn too_many(path: &FieldPath, actual: usize, limit: usize) -> Self {
+    pub fn too_many(path: impl Into<FieldPath>, actual: usize, limit: usize) -> Self {
         let detail = format!("must have at most {limit} {}", plural(limit, "item"));
         Self::new(FieldErrorKind::TooMany, path, Some(actual.into()), detail)
     }
 
-    /// A list has `actual` items, which is fewer than `limit`.
-    #[must_use]
-    pub fn too_few(path: &FieldPath, actual: usize, limit: usize) -> Self {
-        let detail = format!("must have at least {limit} {}", plural(limit, "item"));
-        Self::new(FieldErrorKind::TooFew, path, Some(actual.into()), detail)
-    }
-
     /// We are at fault.
     #[must_use]
-    pub fn internal(path: &FieldPath, why: impl Into<String>) -> Self {
+    pub fn internal(path: impl Into<FieldPath>, why: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Internal, path, None, why)
     }
 
@@ -231,10 +235,7 @@ impl FieldError {
         let mut text = self.kind.title().to_owned();
         if let Some(value) = self.value.as_ref().filter(|_| self.kind.shows_its_value()) {
             text.push_str(": ");
-            text.push_str(&match value {
-                Value::String(value) => quote(value),
-                other => json(other),
-            });
+            text.push_str(&go::value(value));
         }
         if !self.detail.is_empty() {
             text.push_str(": ");
@@ -243,10 +244,15 @@ impl FieldError {
         text
     }
 
-    fn new(kind: FieldErrorKind, path: &FieldPath, value: Option<Value>, detail: impl Into<String>) -> Self {
+    fn new(
+        kind: FieldErrorKind,
+        path: impl Into<FieldPath>,
+        value: Option<Value>,
+        detail: impl Into<String>,
+    ) -> Self {
         // Kubernetes prints a path that was never started as Go prints a nil pointer.
-        let path = if path.0.is_empty() { "<nil>" } else { path.as_str() };
-        Self { kind, path: path.to_owned(), value, detail: detail.into() }
+        let path = Some(path.into().0).filter(|path| !path.is_empty()).unwrap_or_else(|| "<nil>".to_owned());
+        Self { kind, path, value, detail: detail.into() }
     }
 }
 

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use kube_cel::cel;
+use safepoint_machinery::go;
 use serde_json::Value as Json;
 
 use super::ast::Operator;
@@ -11,7 +12,6 @@ use super::budget::{Budget, Stop};
 use super::library;
 use super::shape::Shape;
 use super::value::{Key, Result, Value};
-use crate::go;
 use crate::node::{ListKind, Nodes};
 
 /// Applies an operator other than the logical ones.

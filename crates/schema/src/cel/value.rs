@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use base64::Engine;
 use kube_cel::cel;
+use safepoint_machinery::go::Num;
 use serde_json::Value as Json;
 
 use super::ast::Literal;
@@ -16,7 +17,6 @@ use super::calls::Url;
 use super::library;
 use super::shape::{Shape, text_format};
 use crate::format::{Format, time};
-use crate::go::Num;
 use crate::node::{Nodes, Types};
 
 /// A key of a map that a rule built.

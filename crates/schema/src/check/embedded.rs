@@ -1,10 +1,10 @@
 //! Embedded resources must say what they are.
 
+use safepoint_machinery::FieldError;
 use serde_json::{Map, Value};
 
 use crate::node::{Additional, Node, NodeId, Nodes};
 use crate::path::{Base, Path};
-use crate::problem::Problem;
 use crate::shape::MAX_DEPTH;
 
 /// Everything that embedded resources lack. Of the value itself this is only asked if it is a `resource`: the server
@@ -15,7 +15,7 @@ pub(crate) fn embedded_resources(
     object: &Value,
     is_resource: bool,
     base: Base<'_>,
-) -> Vec<Problem> {
+) -> Vec<FieldError> {
     let mut out = Vec::new();
     if let (Value::Object(map), true, false) = (object, is_resource, nodes.get(root).embedded) {
         resource(map, &Path::ROOT, &mut out);
@@ -27,7 +27,7 @@ pub(crate) fn embedded_resources(
     out
 }
 
-fn value(nodes: &Nodes, node: &Node, here: &Value, path: &Path<'_>, out: &mut Vec<Problem>) {
+fn value(nodes: &Nodes, node: &Node, here: &Value, path: &Path<'_>, out: &mut Vec<FieldError>) {
     if path.depth() > MAX_DEPTH {
         return;
     }
@@ -56,19 +56,19 @@ fn value(nodes: &Nodes, node: &Node, here: &Value, path: &Path<'_>, out: &mut Ve
     }
 }
 
-fn resource(map: &Map<String, Value>, path: &Path<'_>, out: &mut Vec<Problem>) {
+fn resource(map: &Map<String, Value>, path: &Path<'_>, out: &mut Vec<FieldError>) {
     for (name, fault) in
         [("apiVersion", api_version_fault as fn(&str) -> Option<String>), ("kind", kind_fault)]
     {
         let path = path.field(name).bracketed();
         match map.get(name) {
-            None => out.push(Problem::required(path, "")),
+            None => out.push(FieldError::required(path, "")),
             // A value that is no text has been reported when the resource was shaped.
             Some(Value::String(text)) if text.is_empty() => {
-                out.push(Problem::invalid(path, "", "must not be empty"));
+                out.push(FieldError::invalid(path, "", "must not be empty"));
             }
             Some(Value::String(text)) => {
-                out.extend(fault(text).map(|detail| Problem::invalid(path, text.as_str(), detail)));
+                out.extend(fault(text).map(|detail| FieldError::invalid(path, text.as_str(), detail)));
             }
             Some(_) => {}
         }

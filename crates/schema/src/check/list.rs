@@ -2,22 +2,22 @@
 
 use std::collections::HashMap;
 
+use safepoint_machinery::FieldError;
+use safepoint_machinery::go;
 use serde_json::{Map, Value};
 
-use crate::go;
 use crate::node::{Additional, ListKind, Node, NodeId, Nodes};
 use crate::path::Path;
-use crate::problem::Problem;
 use crate::shape::MAX_DEPTH;
 
 /// Every item that repeats another one.
-pub(crate) fn list_types(nodes: &Nodes, root: NodeId, object: &Value) -> Vec<Problem> {
+pub(crate) fn list_types(nodes: &Nodes, root: NodeId, object: &Value) -> Vec<FieldError> {
     let mut out = Vec::new();
     value(nodes, nodes.get(root), object, &Path::ROOT, &mut out);
     out
 }
 
-fn value(nodes: &Nodes, node: &Node, value_here: &Value, path: &Path<'_>, out: &mut Vec<Problem>) {
+fn value(nodes: &Nodes, node: &Node, value_here: &Value, path: &Path<'_>, out: &mut Vec<FieldError>) {
     if path.depth() > MAX_DEPTH {
         return;
     }
@@ -37,10 +37,7 @@ fn value(nodes: &Nodes, node: &Node, value_here: &Value, path: &Path<'_>, out: &
                 ListKind::Atomic => {}
                 ListKind::Set => {
                     for index in repeated(items.iter().map(text)) {
-                        out.push(Problem::duplicate(
-                            path.index(index).bracketed(),
-                            Some(items[index].clone()),
-                        ));
+                        out.push(FieldError::duplicate(path.index(index).bracketed(), items[index].clone()));
                     }
                 }
                 ListKind::Map(keys) => map_list(items, keys, path, out),
@@ -55,10 +52,10 @@ fn value(nodes: &Nodes, node: &Node, value_here: &Value, path: &Path<'_>, out: &
     }
 }
 
-fn map_list(items: &[Value], keys: &[Box<str>], path: &Path<'_>, out: &mut Vec<Problem>) {
+fn map_list(items: &[Value], keys: &[Box<str>], path: &Path<'_>, out: &mut Vec<FieldError>) {
     if let Some(index) = items.iter().position(|item| !item.is_null() && !item.is_object()) {
         let path = path.index(index).bracketed();
-        out.push(Problem::invalid(
+        out.push(FieldError::invalid(
             path,
             items[index].clone(),
             "must be an object for an array of list-type map",
@@ -72,7 +69,7 @@ fn map_list(items: &[Value], keys: &[Box<str>], path: &Path<'_>, out: &mut Vec<P
         _ => text(identity),
     };
     for index in repeated(identities.iter().map(told_apart)) {
-        out.push(Problem::duplicate(path.index(index).bracketed(), Some(identities[index].clone())));
+        out.push(FieldError::duplicate(path.index(index).bracketed(), identities[index].clone()));
     }
 }
 

@@ -3,15 +3,15 @@
 //! Bounds are floats. An integer is compared with a bound cut off after the point, unless the bound does not fit the
 //! integer's type at all; then that is reported as well. Both are what an API server does.
 
+use safepoint_machinery::FieldError;
+use safepoint_machinery::go::{self, Num};
 use serde_json::Number;
 
 use super::scalar::{is_whole, number_format};
 use super::{Checker, Complaint, Report};
 use crate::format::Format;
-use crate::go::{self, Num};
 use crate::node::{Node, Types};
 use crate::path::Path;
-use crate::problem::Problem;
 
 /// A bound of one side.
 #[derive(Clone, Copy)]
@@ -81,7 +81,7 @@ impl Checker<'_> {
                 let float = value.as_f64();
                 #[expect(clippy::float_cmp, reason = "a bound is exact")]
                 let equal = float == limit;
-                (go::float_v(limit), if upper { float > limit } else { float < limit }, equal)
+                (go::float(limit), if upper { float > limit } else { float < limit }, equal)
             }
         };
         if !(beyond || exclusive && equal) {
@@ -94,7 +94,7 @@ impl Checker<'_> {
             (false, true) => "greater than",
         };
         let sentence = format!("{} in body should be {relation} {limit_text}", path.dotted());
-        Some(self.complain(path, sentence, |path, text| Problem::invalid(path, shown(value, fits), text)))
+        Some(self.complain(path, sentence, |path, text| FieldError::invalid(path, shown(value, fits), text)))
     }
 
     fn multiple(&self, value: Num, factor: f64, fits: bool, path: &Path<'_>) -> Option<Complaint> {
@@ -117,11 +117,11 @@ impl Checker<'_> {
         if factor_num.as_f64() <= 0.0 {
             let sentence = format!("factor MultipleOf declared for {name} must be positive: {text}");
             return Some(self.complain(path, sentence, |path, text| {
-                Problem::invalid(path, shown(factor_num, true), text)
+                FieldError::invalid(path, shown(factor_num, true), text)
             }));
         }
         let sentence = format!("{name} in body should be a multiple of {text}");
-        Some(self.complain(path, sentence, |path, text| Problem::invalid(path, shown(value, fits), text)))
+        Some(self.complain(path, sentence, |path, text| FieldError::invalid(path, shown(value, fits), text)))
     }
 }
 

@@ -1,13 +1,14 @@
 //! Types, texts and enumerations.
 
+use safepoint_machinery::FieldError;
+use safepoint_machinery::go::{self, Num};
 use serde_json::Value;
 
 use super::{Checker, Complaint, Report};
 use crate::format::Format;
-use crate::go::{self, Num};
 use crate::node::{Checks, Node, Types};
 use crate::path::Path;
-use crate::problem::Problem;
+use crate::problem;
 
 /// The type of a value and the format that goes with it in texts.
 fn described(value: &Value) -> (Types, &'static str, &'static str) {
@@ -78,7 +79,7 @@ impl Checker<'_> {
 
     fn wrong_type(&self, path: &Path<'_>, wanted: &str, given: &str) -> Complaint {
         let sentence = format!("{} in body must be of type {wanted}: {}", path.dotted(), go::quote(given));
-        self.complain(path, sentence, |path, text| Problem::type_invalid(path, given, text))
+        self.complain(path, sentence, |path, text| FieldError::type_invalid(path, given, text))
     }
 
     pub(super) fn text(&self, checks: &Checks, text: &str, path: &Path<'_>, report: &mut Report) {
@@ -93,7 +94,7 @@ impl Checker<'_> {
         if !format.accepts(text) {
             let sentence = format!("{} in body must be of type {name}: {}", path.dotted(), go::quote(text));
             report.complaints.push(
-                self.complain(path, sentence, |path, detail| Problem::type_invalid(path, text, detail)),
+                self.complain(path, sentence, |path, detail| FieldError::type_invalid(path, text, detail)),
             );
         }
     }
@@ -105,17 +106,17 @@ impl Checker<'_> {
         let length = super::count(text.chars().count());
         if let Some(max) = checks.max_length.filter(|max| length > *max) {
             let sentence = format!("{} in body should be at most {max} chars long", path.dotted());
-            return Some(self.complain(path, sentence, |path, _| Problem::too_long(path, max)));
+            return Some(self.complain(path, sentence, |path, _| problem::too_long(path, max)));
         }
         let min = checks.min_length.filter(|min| length < *min)?;
         let sentence = format!("{} in body should be at least {min} chars long", path.dotted());
-        Some(self.complain(path, sentence, |path, detail| Problem::invalid(path, text, detail)))
+        Some(self.complain(path, sentence, |path, detail| FieldError::invalid(path, text, detail)))
     }
 
     fn pattern(&self, checks: &Checks, text: &str, path: &Path<'_>) -> Option<Complaint> {
         let (source, _) = checks.pattern.as_ref().filter(|(_, regex)| !regex.is_match(text))?;
         let sentence = format!("{} in body should match '{source}'", path.dotted());
-        Some(self.complain(path, sentence, |path, detail| Problem::invalid(path, text, detail)))
+        Some(self.complain(path, sentence, |path, detail| FieldError::invalid(path, text, detail)))
     }
 
     pub(super) fn enumerated(&self, checks: &Checks, value: &Value, path: &Path<'_>) -> Option<Complaint> {
@@ -130,8 +131,8 @@ impl Checker<'_> {
                 other => go::json(other),
             })
             .collect();
-        let sentence = format!("{} in body should be one of {}", path.dotted(), go::list_v(allowed));
-        Some(self.complain(path, sentence, |path, _| Problem::not_supported(path, value.clone(), &texts)))
+        let sentence = format!("{} in body should be one of {}", path.dotted(), go::list(allowed));
+        Some(self.complain(path, sentence, |path, _| FieldError::not_supported(path, value.clone(), &texts)))
     }
 }
 

@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use regex::Regex;
+use safepoint_machinery::FieldError;
+
+use super::structural::types;
 use crate::format::Format;
 use crate::node::{Additional, Checks, ListKind, Node, NodeId, Nodes, Types};
 use crate::pattern;
-use crate::problem::Problem;
 use crate::raw::{Raw, RawAdditional};
-use regex::Regex;
-
-use super::structural::types;
 
 /// Builds the nodes without their rules.
-pub(super) fn build(raw: Raw<'_>) -> Result<(Nodes, NodeId), Problem> {
+pub(super) fn build(raw: Raw<'_>) -> Result<(Nodes, NodeId), FieldError> {
     let mut builder = Builder::default();
     let root = builder.node(raw)?;
     Ok((builder.nodes, root))
@@ -29,7 +29,7 @@ struct Builder {
 // === impl Builder ===
 
 impl Builder {
-    fn node(&mut self, raw: Raw<'_>) -> Result<NodeId, Problem> {
+    fn node(&mut self, raw: Raw<'_>) -> Result<NodeId, FieldError> {
         let types = types(raw);
         let mut properties = Vec::new();
         for (name, child) in raw.properties() {
@@ -73,7 +73,7 @@ impl Builder {
         Ok(self.nodes.push(node))
     }
 
-    fn checks(&mut self, raw: Raw<'_>, types: Types) -> Result<Option<Box<Checks>>, Problem> {
+    fn checks(&mut self, raw: Raw<'_>, types: Types) -> Result<Option<Box<Checks>>, FieldError> {
         const KEYWORDS: [&str; 17] = [
             "format",
             "maximum",
@@ -121,16 +121,16 @@ impl Builder {
         })))
     }
 
-    fn all(&mut self, raw: Raw<'_>, keyword: &str) -> Result<Box<[NodeId]>, Problem> {
+    fn all(&mut self, raw: Raw<'_>, keyword: &str) -> Result<Box<[NodeId]>, FieldError> {
         raw.schemas(keyword).map(|child| self.node(child)).collect()
     }
 
-    fn pattern(&mut self, source: &str) -> Result<(Box<str>, Arc<Regex>), Problem> {
+    fn pattern(&mut self, source: &str) -> Result<(Box<str>, Arc<Regex>), FieldError> {
         if let Some(known) = self.patterns.get(source) {
             return Ok((source.into(), Arc::clone(known)));
         }
         let compiled =
-            pattern::compile(source).map_err(|error| Problem::invalid("pattern", source, error))?;
+            pattern::compile(source).map_err(|error| FieldError::invalid("pattern", source, error))?;
         let compiled = Arc::new(compiled);
         self.patterns.insert(source.into(), Arc::clone(&compiled));
         Ok((source.into(), compiled))

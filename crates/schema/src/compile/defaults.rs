@@ -1,21 +1,21 @@
 //! Defaults must be values that the schema would accept.
 
+use safepoint_machinery::FieldError;
 use serde_json::Value;
 
 use crate::cel::Shape;
 use crate::check;
 use crate::node::{NodeId, Nodes};
 use crate::path::Base;
-use crate::problem::Problem;
 use crate::rules;
 use crate::shape;
 
 /// Tests every default. Those inside maps cannot be tested alone and are not.
-pub(super) fn check(nodes: &Nodes, root: NodeId, path: &str, out: &mut Vec<Problem>) {
+pub(super) fn check(nodes: &Nodes, root: NodeId, path: &str, out: &mut Vec<FieldError>) {
     node(nodes, root, true, path, out);
 }
 
-fn node(nodes: &Nodes, id: NodeId, resource: bool, path: &str, out: &mut Vec<Problem>) {
+fn node(nodes: &Nodes, id: NodeId, resource: bool, path: &str, out: &mut Vec<FieldError>) {
     let here = nodes.get(id);
     if let Some(default) = &here.default {
         let shape = if resource { Shape::Root(id) } else { Shape::Node(id) };
@@ -36,12 +36,12 @@ fn node(nodes: &Nodes, id: NodeId, resource: bool, path: &str, out: &mut Vec<Pro
     }
 }
 
-fn one(nodes: &Nodes, (id, shape): (NodeId, Shape), default: &Value, path: &str, out: &mut Vec<Problem>) {
+fn one(nodes: &Nodes, (id, shape): (NodeId, Shape), default: &Value, path: &str, out: &mut Vec<FieldError>) {
     let before = out.len();
     let mut pruned = default.clone();
     shape::prune(nodes, id, &mut pruned);
     if pruned != *default {
-        out.push(Problem::invalid(path, default.clone(), "must not have unknown fields"));
+        out.push(FieldError::invalid(path, default.clone(), "must not have unknown fields"));
     }
     let base = Base(Some(path));
     // Each kind of check needs what the one before it has made sure of.

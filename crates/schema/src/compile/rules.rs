@@ -1,10 +1,10 @@
 //! The rules of a schema: their texts, their expressions, and where they may look into the past.
 
+use safepoint_machinery::FieldError;
 use serde_json::{Value, json};
 
 use crate::cel::{Program, Purpose, Shape, is_visible};
 use crate::node::{NodeId, Nodes, Reason, Rule};
-use crate::problem::Problem;
 use crate::raw::Raw;
 
 const KEYWORD: &str = "x-kubernetes-validations";
@@ -23,22 +23,26 @@ fn has_line_break(text: &str) -> bool {
 }
 
 /// Everything about the rules of one schema that does not need their expressions.
-pub(super) fn check_texts(raw: Raw<'_>, path: &str, out: &mut Vec<Problem>) {
+pub(super) fn check_texts(raw: Raw<'_>, path: &str, out: &mut Vec<FieldError>) {
     for (index, rule) in raw.list(KEYWORD).iter().enumerate() {
         let at = |field: &str| format!("{path}.{KEYWORD}[{index}].{field}");
         let (source, message) = (text(rule, "rule").trim(), text(rule, "message").trim());
         if source.is_empty() {
-            out.push(Problem::required(at("rule"), "rule is not specified"));
+            out.push(FieldError::required(at("rule"), "rule is not specified"));
         } else if message.is_empty() && !text(rule, "message").is_empty() {
-            out.push(Problem::invalid(
+            out.push(FieldError::invalid(
                 at("message"),
                 text(rule, "message"),
                 "must be non-empty if specified",
             ));
         } else if has_line_break(message) {
-            out.push(Problem::invalid(at("message"), text(rule, "message"), "must not contain line breaks"));
+            out.push(FieldError::invalid(
+                at("message"),
+                text(rule, "message"),
+                "must not contain line breaks",
+            ));
         } else if has_line_break(source) && message.is_empty() {
-            out.push(Problem::required(
+            out.push(FieldError::required(
                 at("message"),
                 "message must be specified if rule contains line breaks",
             ));
@@ -46,29 +50,29 @@ pub(super) fn check_texts(raw: Raw<'_>, path: &str, out: &mut Vec<Problem>) {
         let expression = text(rule, "messageExpression");
         if !expression.is_empty() && expression.trim().is_empty() {
             let detail = "messageExpression must be non-empty if specified";
-            out.push(Problem::required(at("messageExpression"), detail));
+            out.push(FieldError::required(at("messageExpression"), detail));
         }
         if let Some(reason) =
             rule.get("reason").and_then(Value::as_str).filter(|reason| !REASONS.contains(reason))
         {
-            out.push(Problem::not_supported(at("reason"), reason, &REASONS));
+            out.push(FieldError::not_supported(at("reason"), reason, &REASONS));
         }
         check_field_path(raw, text(rule, "fieldPath"), &at("fieldPath"), out);
     }
 }
 
-fn check_field_path(raw: Raw<'_>, field_path: &str, path: &str, out: &mut Vec<Problem>) {
+fn check_field_path(raw: Raw<'_>, field_path: &str, path: &str, out: &mut Vec<FieldError>) {
     if field_path.is_empty() {
         return;
     }
     if field_path.trim().is_empty() {
-        out.push(Problem::invalid(path, field_path, "must be non-empty if specified"));
+        out.push(FieldError::invalid(path, field_path, "must be non-empty if specified"));
     }
     if has_line_break(field_path) {
-        out.push(Problem::invalid(path, field_path, "must not contain line breaks"));
+        out.push(FieldError::invalid(path, field_path, "must not contain line breaks"));
     }
     if normalized(raw, field_path).is_none() {
-        out.push(Problem::invalid(path, field_path, "must be a valid path"));
+        out.push(FieldError::invalid(path, field_path, "must be a valid path"));
     }
 }
 
@@ -130,7 +134,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 }
 
 /// Compiles the rules of all schemas outside of logic. Those that do not compile are problems.
-pub(super) fn compile(raw: Raw<'_>, nodes: &Nodes, root: NodeId, path: &str) -> (Compiled, Vec<Problem>) {
+pub(super) fn compile(raw: Raw<'_>, nodes: &Nodes, root: NodeId, path: &str) -> (Compiled, Vec<FieldError>) {
     let mut compiler = Compiler { nodes, compiled: Vec::new(), problems: Vec::new() };
     compiler.schema(raw, root, Shape::Root(root), path, None);
     (compiler.compiled, compiler.problems)
@@ -147,7 +151,7 @@ pub(super) fn install(nodes: &mut Nodes, compiled: Compiled) {
 struct Compiler<'a> {
     nodes: &'a Nodes,
     compiled: Compiled,
-    problems: Vec<Problem>,
+    problems: Vec<FieldError>,
 }
 
 // === impl Compiler ===
@@ -180,7 +184,7 @@ impl Compiler<'_> {
         if !is_visible(self.nodes, shape) {
             let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: \
                           unable to convert structural schema to CEL declarations";
-            self.problems.push(Problem::internal(format!("{path}.{KEYWORD}"), detail));
+            self.problems.push(FieldError::internal(format!("{path}.{KEYWORD}"), detail));
             return;
         }
         let mut compiled = Vec::with_capacity(rules.len());
@@ -209,7 +213,7 @@ impl Compiler<'_> {
                     true => format!("compilation failed: {error}"),
                     false => error,
                 };
-                self.problems.push(Problem::invalid(format!("{path}.rule"), shown(rule), detail));
+                self.problems.push(FieldError::invalid(format!("{path}.rule"), shown(rule), detail));
                 return None;
             }
         };
@@ -217,11 +221,11 @@ impl Compiler<'_> {
             let detail = format!(
                 "oldSelf cannot be used on the uncorrelatable portion of the schema within {unrelated}"
             );
-            self.problems.push(Problem::invalid(format!("{path}.rule"), source, detail));
+            self.problems.push(FieldError::invalid(format!("{path}.rule"), source, detail));
         }
         if let Some(optional) = optional.filter(|_| !program.uses_old_self) {
             let detail = "may not be set if oldSelf is not used in rule";
-            self.problems.push(Problem::invalid(format!("{path}.optionalOldSelf"), optional, detail));
+            self.problems.push(FieldError::invalid(format!("{path}.optionalOldSelf"), optional, detail));
         }
         let expression = text(rule, "messageExpression");
         let message_program = match expression {
@@ -234,7 +238,7 @@ impl Compiler<'_> {
                             true => format!("messageExpression compilation failed: {error}"),
                             false => error,
                         };
-                        self.problems.push(Problem::invalid(
+                        self.problems.push(FieldError::invalid(
                             format!("{path}.messageExpression"),
                             shown(rule),
                             detail,

@@ -2,11 +2,11 @@
 //!
 //! A structural schema can be pruned and defaulted, because its shape does not depend on the object.
 
+use safepoint_machinery::FieldError;
 use serde_json::Value;
 
 use crate::node::Types;
 use crate::pattern;
-use crate::problem::Problem;
 use crate::raw::{Raw, RawAdditional};
 
 /// Where a schema stands, which changes what is said about a missing type.
@@ -18,7 +18,7 @@ enum Level {
 }
 
 /// Every way in which the schema is not structural, sorted by text.
-pub(super) fn check(raw: Raw<'_>, path: &str) -> Vec<Problem> {
+pub(super) fn check(raw: Raw<'_>, path: &str) -> Vec<FieldError> {
     let mut out = Vec::new();
     spine(raw, Level::Root, path, &mut out);
     logic(raw, Some(raw), path, path, &mut out);
@@ -38,11 +38,11 @@ pub(super) fn is_expressible(raw: Raw<'_>) -> bool {
 }
 
 /// The part of a schema that gives an object its shape.
-fn spine(raw: Raw<'_>, level: Level, path: &str, out: &mut Vec<Problem>) {
+fn spine(raw: Raw<'_>, level: Level, path: &str, out: &mut Vec<FieldError>) {
     let kind = raw.kind();
     let items = raw.schema("items");
     if kind == "array" && items.is_none() {
-        out.push(Problem::required(format!("{path}.items"), "must be specified"));
+        out.push(FieldError::required(format!("{path}.items"), "must be specified"));
     }
     if let Some(items) = items {
         spine(items, Level::Item, &format!("{path}.items"), out);
@@ -53,13 +53,16 @@ fn spine(raw: Raw<'_>, level: Level, path: &str, out: &mut Vec<Problem>) {
     if let Some(additional) = raw.additional() {
         let path = format!("{path}.additionalProperties");
         if level == Level::Root {
-            out.push(Problem::forbidden(&path, "must not be used at the root"));
+            out.push(FieldError::forbidden(path.as_str(), "must not be used at the root"));
         }
         if let RawAdditional::Schema(child) = additional {
             spine(child, Level::Field, &path, out);
         }
         if raw.is_embedded() {
-            out.push(Problem::forbidden(&path, "must not be used if x-kubernetes-embedded-resource is set"));
+            out.push(FieldError::forbidden(
+                path.as_str(),
+                "must not be used if x-kubernetes-embedded-resource is set",
+            ));
         }
     }
     extensions(raw, path, out);
@@ -67,26 +70,26 @@ fn spine(raw: Raw<'_>, level: Level, path: &str, out: &mut Vec<Problem>) {
     values(raw, exempt, path, out);
     missing_type(raw, level, path, out);
     if level == Level::Root && !kind.is_empty() && kind != "object" {
-        out.push(Problem::invalid(format!("{path}.type"), kind, "must be object at the root"));
+        out.push(FieldError::invalid(format!("{path}.type"), kind, "must be object at the root"));
     }
     metadata(raw, level, path, out);
     if raw.is_embedded() && !raw.preserves_unknown() && raw.properties().is_empty() {
         let detail = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
-        out.push(Problem::required(format!("{path}.properties"), detail));
+        out.push(FieldError::required(format!("{path}.properties"), detail));
     }
 }
 
-fn missing_type(raw: Raw<'_>, level: Level, path: &str, out: &mut Vec<Problem>) {
+fn missing_type(raw: Raw<'_>, level: Level, path: &str, out: &mut Vec<FieldError>) {
     let kind = raw.kind();
     let path = format!("{path}.type");
     if raw.is_embedded() && kind != "object" {
         let detail = "must be object if x-kubernetes-embedded-resource is true";
         out.push(match kind {
-            "" => Problem::required(path, detail),
-            kind => Problem::invalid(path, kind, detail),
+            "" => FieldError::required(path, detail),
+            kind => FieldError::invalid(path, kind, detail),
         });
     } else if kind.is_empty() && !raw.is_int_or_string() && !raw.preserves_unknown() {
-        out.push(Problem::required(
+        out.push(FieldError::required(
             path,
             match level {
                 Level::Root => "must not be empty at the root",
@@ -97,21 +100,21 @@ fn missing_type(raw: Raw<'_>, level: Level, path: &str, out: &mut Vec<Problem>) 
     }
 }
 
-fn extensions(raw: Raw<'_>, path: &str, out: &mut Vec<Problem>) {
+fn extensions(raw: Raw<'_>, path: &str, out: &mut Vec<FieldError>) {
     for keyword in ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"] {
         if raw.is_int_or_string() && raw.flag(keyword) {
             let detail = "must be false if x-kubernetes-int-or-string is true";
-            out.push(Problem::invalid(format!("{path}.{keyword}"), true, detail));
+            out.push(FieldError::invalid(format!("{path}.{keyword}"), true, detail));
         }
     }
 }
 
 /// The server owns `apiVersion`, `kind` and the metadata; a schema may only restrict the name.
-fn metadata(raw: Raw<'_>, level: Level, path: &str, out: &mut Vec<Problem>) {
+fn metadata(raw: Raw<'_>, level: Level, path: &str, out: &mut Vec<FieldError>) {
     let is_resource = level == Level::Root || raw.is_embedded();
     for name in ["kind", "apiVersion"] {
         if let Some(field) = raw.property(name).filter(|field| is_resource && field.kind() != "string") {
-            out.push(Problem::invalid(
+            out.push(FieldError::invalid(
                 format!("{path}.properties[{name}].type"),
                 field.kind(),
                 "must be string",
@@ -121,11 +124,11 @@ fn metadata(raw: Raw<'_>, level: Level, path: &str, out: &mut Vec<Problem>) {
     let Some(metadata) = raw.property("metadata") else { return };
     let path = format!("{path}.properties[metadata]");
     if is_resource && metadata.kind() != "object" {
-        out.push(Problem::invalid(format!("{path}.type"), metadata.kind(), "must be object"));
+        out.push(FieldError::invalid(format!("{path}.type"), metadata.kind(), "must be object"));
     }
     if level == Level::Root && !says_only_names(metadata) {
         let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
-        out.push(Problem::forbidden(path, detail));
+        out.push(FieldError::forbidden(path, detail));
     }
 }
 
@@ -157,7 +160,7 @@ fn is_int_or_string_all_of(raw: Raw<'_>) -> bool {
 }
 
 /// The value validations of a schema, inside logic or not.
-fn values(raw: Raw<'_>, exempt: Exempt, path: &str, out: &mut Vec<Problem>) {
+fn values(raw: Raw<'_>, exempt: Exempt, path: &str, out: &mut Vec<FieldError>) {
     for keyword in ["anyOf", "allOf", "oneOf"] {
         for (index, child) in raw.schemas(keyword).enumerate() {
             let exempted = match keyword {
@@ -175,12 +178,12 @@ fn values(raw: Raw<'_>, exempt: Exempt, path: &str, out: &mut Vec<Problem>) {
         && let Err(error) = pattern::compile(pattern)
     {
         let detail = format!("must be a valid regular expression, but isn't: {error}");
-        out.push(Problem::invalid(format!("{path}.pattern"), pattern, detail));
+        out.push(FieldError::invalid(format!("{path}.pattern"), pattern, detail));
     }
 }
 
 /// A schema inside logic: it may restrict values but not say what they are.
-fn nested(raw: Raw<'_>, exempt: Exempt, path: &str, out: &mut Vec<Problem>) {
+fn nested(raw: Raw<'_>, exempt: Exempt, path: &str, out: &mut Vec<FieldError>) {
     values(raw, exempt, path, out);
     if let Some(items) = raw.schema("items") {
         nested(items, Exempt::default(), &format!("{path}.items"), out);
@@ -192,7 +195,7 @@ fn nested(raw: Raw<'_>, exempt: Exempt, path: &str, out: &mut Vec<Problem>) {
     const UNDEFINED: &str = "must be undefined to be structural";
     const FALSE: &str = "must be false to be structural";
     let mut forbid = |keyword: &str, detail: &str| {
-        out.push(Problem::forbidden(format!("{path}.{keyword}"), detail));
+        out.push(FieldError::forbidden(format!("{path}.{keyword}"), detail));
     };
     for (keyword, detail) in [
         ("type", EMPTY),
@@ -220,14 +223,14 @@ fn nested(raw: Raw<'_>, exempt: Exempt, path: &str, out: &mut Vec<Problem>) {
     }
     if raw.property("metadata").is_some() {
         let detail = "must not be specified in a nested context";
-        out.push(Problem::forbidden(format!("{path}.properties[metadata]"), detail));
+        out.push(FieldError::forbidden(format!("{path}.properties[metadata]"), detail));
     }
 }
 
 /// What logic restricts must exist outside of it.
-fn logic(raw: Raw<'_>, spine: Option<Raw<'_>>, spine_path: &str, path: &str, out: &mut Vec<Problem>) {
+fn logic(raw: Raw<'_>, spine: Option<Raw<'_>>, spine_path: &str, path: &str, out: &mut Vec<FieldError>) {
     let Some(spine) = spine else {
-        out.push(Problem::required(spine_path, format!("because it is defined in {path}")));
+        out.push(FieldError::required(spine_path, format!("because it is defined in {path}")));
         return;
     };
     if let Some(not) = raw.schema("not") {
@@ -240,7 +243,7 @@ fn logic(raw: Raw<'_>, spine: Option<Raw<'_>>, spine_path: &str, path: &str, out
     }
 }
 
-fn inner(raw: Raw<'_>, spine: Option<Raw<'_>>, spine_path: &str, path: &str, out: &mut Vec<Problem>) {
+fn inner(raw: Raw<'_>, spine: Option<Raw<'_>>, spine_path: &str, path: &str, out: &mut Vec<FieldError>) {
     logic(raw, spine, spine_path, path, out);
     let Some(spine) = spine else { return };
     if let Some(items) = raw.schema("items") {

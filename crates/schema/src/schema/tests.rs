@@ -65,13 +65,6 @@ fn metadata_that_cannot_be_decoded_ends_the_walk() {
 }
 
 #[test]
-fn a_stored_object_gains_new_defaults() {
-    let mut stored = object(&json!({"size": 1}));
-    schema().apply_defaults(&mut stored);
-    assert_eq!(stored["spec"], json!({"size": 1, "mode": "slow"}));
-}
-
-#[test]
 fn an_object_deeper_than_any_document_is_refused_and_not_followed() {
     let schema = Schema::compile(&json!({"type": "object", "properties": {
         "a": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}))

@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
+use safepoint_machinery::FieldError;
 use serde_json::{Map, Value, json};
 
 use super::Found;
 use crate::path::Path;
-use crate::problem::Problem;
 use crate::typed::Typed;
 
 /// The metadata of every resource.
@@ -66,7 +66,7 @@ static OBJECT_META: LazyLock<Typed> = LazyLock::new(|| {
 pub(super) fn coerce(resource: &mut Map<String, Value>, path: &Path<'_>, prune: bool, found: &mut Found) {
     for name in ["apiVersion", "kind"] {
         if let Some(value) = resource.get(name).filter(|value| !value.is_string()) {
-            found.problems.push(Problem::invalid(
+            found.problems.push(FieldError::invalid(
                 path.field(name).bracketed(),
                 value.clone(),
                 "must be a string",

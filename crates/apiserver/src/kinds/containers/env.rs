@@ -80,7 +80,7 @@ pub(super) fn check(container: &Value, at: &FieldPath, problems: &mut Problems) 
     for (index, variable) in items(container, "env").enumerate() {
         let at = env_at.index(index);
         match word(variable, "name") {
-            "" => problems.push(FieldError::required(&at.child("name"), "")),
+            "" => problems.push(FieldError::required(at.child("name"), "")),
             name => each(problems, &at.child("name"), name, variable_name(name)),
         }
         check_source(variable, &at.child("valueFrom"), problems);
@@ -156,19 +156,19 @@ fn check_key(key: &Value, at: &FieldPath, problems: &mut Problems) {
     let name = word(key, "name");
     each(problems, &at.child("name"), name, names::dns1123_subdomain(name));
     match word(key, "key") {
-        "" => problems.push(FieldError::required(&at.child("key"), "")),
+        "" => problems.push(FieldError::required(at.child("key"), "")),
         key => each(problems, &at.child("key"), key, names::config_key(key)),
     }
 }
 
 fn check_file(file: &Value, at: &FieldPath, problems: &mut Problems) {
     match word(file, "key") {
-        "" => problems.push(FieldError::required(&at.child("key"), "")),
+        "" => problems.push(FieldError::required(at.child("key"), "")),
         key => each(problems, &at.child("key"), key, variable_name(key)),
     }
     needed_label(problems, &at.child("volumeName"), word(file, "volumeName"));
     match word(file, "path") {
-        "" => problems.push(FieldError::required(&at.child("path"), "")),
+        "" => problems.push(FieldError::required(at.child("path"), "")),
         path => check_no_backsteps(path, &at.child("path"), problems),
     }
 }
@@ -178,7 +178,7 @@ pub(crate) fn check_field(field: &Value, readable: &[&str], at: &FieldPath, prob
     let (version, path) = (word(field, "apiVersion"), word(field, "fieldPath"));
     for (name, text) in [("apiVersion", version), ("fieldPath", path)] {
         if text.is_empty() {
-            problems.push(FieldError::required(&at.child(name), ""));
+            problems.push(FieldError::required(at.child(name), ""));
             return;
         }
     }
@@ -214,11 +214,11 @@ pub(crate) fn check_resource_field(field: &Value, is_file: bool, at: &FieldPath,
     let is_huge =
         ["limits.hugepages-", "requests.hugepages-"].iter().any(|prefix| resource.starts_with(prefix));
     if is_file && word(field, "containerName").is_empty() {
-        problems.push(FieldError::required(&at.child("containerName"), ""));
+        problems.push(FieldError::required(at.child("containerName"), ""));
     } else if resource.is_empty() {
-        problems.push(FieldError::required(&at.child("resource"), ""));
+        problems.push(FieldError::required(at.child("resource"), ""));
     } else if !RESOURCES.contains(&resource) && !is_huge {
-        problems.push(FieldError::not_supported(&at.child("resource"), resource, &RESOURCES));
+        problems.push(FieldError::not_supported(at.child("resource"), resource, &RESOURCES));
     }
     let Some(divisor) = amounts::read(part(field, "divisor")).filter(|divisor| !divisor.is_zero()) else {
         return;
@@ -234,6 +234,6 @@ pub(crate) fn check_resource_field(field: &Value, is_file: bool, at: &FieldPath,
     if !units.contains(&divisor.as_str()) {
         let listed = if kind == "cpu" { "1m and 1".to_owned() } else { units.join(", ") };
         let why = format!("only divisor's values {listed} are supported with the {kind} resource");
-        problems.push(FieldError::invalid(&at.child("divisor"), resource, why));
+        problems.push(FieldError::invalid(at.child("divisor"), resource, why));
     }
 }

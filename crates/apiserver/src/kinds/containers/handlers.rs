@@ -88,7 +88,7 @@ fn check_probe(probe: &Value, name: &str, around: &Around<'_>, at: &FieldPath, p
     }
     let successes = int(probe, "successThreshold").unwrap_or_default();
     if name != "readinessProbe" && successes != 1 {
-        problems.push(FieldError::invalid(&at.child("successThreshold"), successes, "must be 1"));
+        problems.push(FieldError::invalid(at.child("successThreshold"), successes, "must be 1"));
     }
 }
 
@@ -107,14 +107,14 @@ fn check_handler(
     };
     check_way(way, part(handler, way), around, &at.child(way), problems);
     for way in found {
-        problems.push(FieldError::forbidden(&at.child(way), "may not specify more than 1 handler type"));
+        problems.push(FieldError::forbidden(at.child(way), "may not specify more than 1 handler type"));
     }
 }
 
 fn check_way(way: &str, action: &Value, around: &Around<'_>, at: &FieldPath, problems: &mut Problems) {
     match way {
         "exec" if items(action, "command").next().is_none() => {
-            problems.push(FieldError::required(&at.child("command"), ""));
+            problems.push(FieldError::required(at.child("command"), ""));
         }
         "httpGet" => check_get(action, at, problems),
         "tcpSocket" => port(problems, &at.child("port"), part(action, "port")),
@@ -134,18 +134,18 @@ fn check_way(way: &str, action: &Value, around: &Around<'_>, at: &FieldPath, pro
 fn check_get(get: &Value, at: &FieldPath, problems: &mut Problems) {
     const SCHEMES: [&str; 2] = ["HTTP", "HTTPS"];
     if word(get, "path").is_empty() {
-        problems.push(FieldError::required(&at.child("path"), ""));
+        problems.push(FieldError::required(at.child("path"), ""));
     }
     port(problems, &at.child("port"), part(get, "port"));
     let scheme = word(get, "scheme");
     if !SCHEMES.contains(&scheme) {
-        problems.push(FieldError::not_supported(&at.child("scheme"), scheme, &SCHEMES));
+        problems.push(FieldError::not_supported(at.child("scheme"), scheme, &SCHEMES));
     }
     for name in items(get, "httpHeaders").map(|header| word(header, "name")) {
         if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') {
             let why = "a valid HTTP header must consist of alphanumeric characters or '-' \
                        (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')";
-            problems.push(FieldError::invalid(&at.child("httpHeaders"), name, why));
+            problems.push(FieldError::invalid(at.child("httpHeaders"), name, why));
         }
     }
 }

@@ -59,7 +59,7 @@ fn check_mounts(
         if !expression.is_empty() {
             if !sub.is_empty() {
                 let why = "subPathExpr and subPath are mutually exclusive";
-                problems.push(FieldError::invalid(&at.index(index).child("subPathExpr"), expression, why));
+                problems.push(FieldError::invalid(at.index(index).child("subPathExpr"), expression, why));
             }
             check_descending(expression, &at.child("subPathExpr"), problems);
         }

@@ -117,7 +117,7 @@ pub(crate) fn check_pod(spec: &Value, at: &FieldPath, problems: &mut Problems) {
     }
     if !part(resources, "claims").is_null() {
         problems.push(FieldError::forbidden(
-            &at.child("claims"),
+            at.child("claims"),
             "claims may not be set for Resources at pod-level",
         ));
     }
@@ -128,7 +128,7 @@ pub(crate) fn check_pod(spec: &Value, at: &FieldPath, problems: &mut Problems) {
             let needed = written(milli);
             let needed = needed.as_str().unwrap_or_default();
             let why = format!("must be greater than or equal to aggregate container requests of {needed}");
-            problems.push(FieldError::invalid(&at.child("requests").key(&name), own.to_string(), why));
+            problems.push(FieldError::invalid(at.child("requests").key(&name), own.to_string(), why));
         }
     }
     for (index, container) in items(spec, "containers").enumerate() {
@@ -187,7 +187,7 @@ fn check_against_limit(
     let Some(limit) = limit else {
         if !amounts::can_overcommit(name) {
             let why = "Limit must be set for non overcommitable resources";
-            problems.push(FieldError::required(&at.child("limits"), why));
+            problems.push(FieldError::required(at.child("limits"), why));
         }
         return;
     };

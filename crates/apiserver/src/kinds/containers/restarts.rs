@@ -30,7 +30,7 @@ pub(super) fn check_restarts(container: &Value, at: &FieldPath, problems: &mut P
         let action = word(rule, "action");
         if !matches!(action, "Restart" | "RestartAllContainers") {
             problems.push(FieldError::not_supported(
-                &at.child("action"),
+                at.child("action"),
                 action,
                 &["Restart", "RestartAllContainers"],
             ));
@@ -42,11 +42,11 @@ pub(super) fn check_restarts(container: &Value, at: &FieldPath, problems: &mut P
         }
         let operator = word(codes, "operator");
         if !matches!(operator, "In" | "NotIn") {
-            problems.push(FieldError::not_supported(&at.child("operator"), operator, &["In", "NotIn"]));
+            problems.push(FieldError::not_supported(at.child("operator"), operator, &["In", "NotIn"]));
         }
         let count = items(codes, "values").count();
         if count > 255 {
-            problems.push(FieldError::too_many(&at.child("values"), count, 255));
+            problems.push(FieldError::too_many(at.child("values"), count, 255));
         }
     }
 }
@@ -57,7 +57,7 @@ pub(super) fn check_resizes(container: &Value, at: &FieldPath, restart: &str, pr
     for (index, policy) in items(container, "resizePolicy").enumerate() {
         let (resource, action) = (word(policy, "resourceName"), word(policy, "restartPolicy"));
         if seen.contains(&resource) {
-            problems.push(FieldError::duplicate(&at.index(index), resource));
+            problems.push(FieldError::duplicate(at.index(index), resource));
         }
         seen.push(resource);
         one_of(problems, at, resource, &["cpu", "memory"]);

@@ -144,23 +144,23 @@ fn check_columns(version: &Value, at: &FieldPath, problems: &mut Problems) {
     for (index, column) in items(version, "additionalPrinterColumns").enumerate() {
         let at = at.index(index);
         if word(column, "name").is_empty() {
-            problems.push(FieldError::required(&at.child("name"), ""));
+            problems.push(FieldError::required(at.child("name"), ""));
         }
         let known = format!("must be one of {}", TYPES.join(","));
         match word(column, "type") {
-            "" => problems.push(FieldError::required(&at.child("type"), known)),
+            "" => problems.push(FieldError::required(at.child("type"), known)),
             kind if !TYPES.contains(&kind) => {
-                problems.push(FieldError::invalid(&at.child("type"), kind, known));
+                problems.push(FieldError::invalid(at.child("type"), kind, known));
             }
             _ => {}
         }
         let format = word(column, "format");
         if !format.is_empty() && !FORMATS.contains(&format) {
             let why = format!("must be one of {}", FORMATS.join(","));
-            problems.push(FieldError::invalid(&at.child("format"), format, why));
+            problems.push(FieldError::invalid(at.child("format"), format, why));
         }
         match word(column, "jsonPath") {
-            "" => problems.push(FieldError::required(&at.child("JSONPath"), "")),
+            "" => problems.push(FieldError::required(at.child("JSONPath"), "")),
             path => check_path(path, &at.child("JSONPath"), problems),
         }
     }

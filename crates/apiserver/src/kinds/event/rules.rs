@@ -33,7 +33,7 @@ fn check_reporter(event: &Value, reporter: &str, problems: &mut Problems) {
     const MOST_OF_MESSAGE: usize = 1024;
     let controller = word(event, "reportingComponent");
     if controller.is_empty() {
-        problems.push(FieldError::required(&FieldPath::new(reporter), ""));
+        problems.push(FieldError::required(FieldPath::new(reporter), ""));
     }
     each(problems, &FieldPath::new(reporter), controller, names::qualified_name(controller));
     for field in ["reportingInstance", "action", "reason"] {
@@ -48,16 +48,16 @@ fn check_reporter(event: &Value, reporter: &str, problems: &mut Problems) {
     }
     if word(event, "message").len() > MOST_OF_MESSAGE {
         let why = format!("can have at most {MOST_OF_MESSAGE} characters");
-        problems.push(FieldError::invalid(&FieldPath::new("message"), "", why));
+        problems.push(FieldError::invalid(FieldPath::new("message"), "", why));
     }
 }
 
 pub(super) fn check_series(event: &Value, problems: &mut Problems) {
     let Some(series) = event.get("series").filter(|series| !series.is_null()) else { return };
     if int(series, "count").unwrap_or_default() < 2 {
-        problems.push(FieldError::invalid(&FieldPath::new("series.count"), "", "should be at least 2"));
+        problems.push(FieldError::invalid(FieldPath::new("series.count"), "", "should be at least 2"));
     }
     if !has(series, "lastObservedTime") {
-        problems.push(FieldError::required(&FieldPath::new("series.lastObservedTime"), ""));
+        problems.push(FieldError::required(FieldPath::new("series.lastObservedTime"), ""));
     }
 }

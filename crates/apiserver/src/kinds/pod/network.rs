@@ -19,7 +19,7 @@ pub(super) fn check_host_network(spec: &Value, at: &FieldPath, problems: &mut Pr
             if number("hostPort") != number("containerPort") {
                 let why = "must match `containerPort` when `hostNetwork` is true";
                 problems.push(FieldError::invalid(
-                    &at.index(index).child("hostPort"),
+                    at.index(index).child("hostPort"),
                     number("hostPort"),
                     why,
                 ));
@@ -39,7 +39,7 @@ pub(super) fn check_dns(spec: &Value, at: &FieldPath, problems: &mut Problems) {
         problems.push(match config.is_null() {
             true => FieldError::required(at, "must provide `dnsConfig` when `dnsPolicy` is None"),
             false => FieldError::required(
-                &at.child("nameservers"),
+                at.child("nameservers"),
                 "must provide at least one DNS nameserver when `dnsPolicy` is None",
             ),
         });
@@ -47,7 +47,7 @@ pub(super) fn check_dns(spec: &Value, at: &FieldPath, problems: &mut Problems) {
     }
     if servers.len() > MOST_SERVERS {
         let why = format!("must not have more than {MOST_SERVERS} nameservers");
-        problems.push(FieldError::invalid(&at.child("nameservers"), servers.clone(), why));
+        problems.push(FieldError::invalid(at.child("nameservers"), servers.clone(), why));
     }
     for (index, server) in servers.iter().enumerate() {
         ip(problems, &at.child("nameservers").index(index), server);
@@ -70,12 +70,12 @@ pub(super) fn check_dns(spec: &Value, at: &FieldPath, problems: &mut Problems) {
             let why = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' \
                        or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used \
                        for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')";
-            problems.push(FieldError::invalid(&at_searches.index(index), search, why));
+            problems.push(FieldError::invalid(at_searches.index(index), search, why));
         }
     }
     for (index, option) in items(config, "options").enumerate() {
         if word(option, "name").is_empty() {
-            problems.push(FieldError::required(&at.child("options").index(index), "must not be empty"));
+            problems.push(FieldError::required(at.child("options").index(index), "must not be empty"));
         }
     }
 }
@@ -93,7 +93,7 @@ pub(super) fn check_host_users(spec: &Value, at: &FieldPath, problems: &mut Prob
     }
     for (field, shown) in [("hostNetwork", "hostNetwork"), ("hostPID", "HostPID"), ("hostIPC", "HostIPC")] {
         if flag(spec, field) {
-            problems.push(FieldError::forbidden(&at.child(shown), "when `hostUsers` is false"));
+            problems.push(FieldError::forbidden(at.child(shown), "when `hostUsers` is false"));
         }
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn check(pod: &Value, problems: &mut Problems) {
     if has(spec, "os") {
         let at = at.child("os");
         match word(part(spec, "os"), "name") {
-            "" => problems.push(FieldError::required(&at.child("name"), "cannot be empty")),
+            "" => problems.push(FieldError::required(at.child("name"), "cannot be empty")),
             system => one_of(problems, &at, system, &["linux", "windows"]),
         }
     }
@@ -90,12 +90,12 @@ fn check_annotations(pod: &Value, problems: &mut Problems) {
         && word(part(pod, "spec"), "nodeName").is_empty()
     {
         let why = "must set spec.nodeName if mirror pod annotation is set";
-        problems.push(FieldError::invalid(&at.key(MIRROR), mirror, why));
+        problems.push(FieldError::invalid(at.key(MIRROR), mirror, why));
     }
     if let Some(cost) = meta::annotation(pod, COST) {
         let starts_well = cost == "0" || cost.starts_with(|c: char| c == '-' || ('1'..='9').contains(&c));
         if !starts_well || cost.parse::<i32>().is_err() {
-            problems.push(FieldError::invalid(&at.key(COST), cost, "must be a 32bit integer"));
+            problems.push(FieldError::invalid(at.key(COST), cost, "must be a 32bit integer"));
         }
     }
 }
@@ -105,8 +105,8 @@ fn check_claims(pod: &Value, at: &FieldPath, problems: &mut Problems) {
     for (index, claim) in items(part(pod, "spec"), "resourceClaims").enumerate() {
         let at = at.index(index);
         match word(claim, "name") {
-            "" => problems.push(FieldError::required(&at.child("name"), "")),
-            name if seen.contains(&name) => problems.push(FieldError::duplicate(&at.child("name"), name)),
+            "" => problems.push(FieldError::required(at.child("name"), "")),
+            name if seen.contains(&name) => problems.push(FieldError::duplicate(at.child("name"), name)),
             name => {
                 each(problems, &at.child("name"), name, names::dns1123_label(name));
                 seen.push(name);
@@ -138,7 +138,7 @@ fn check_security(spec: &Value, at: &FieldPath, problems: &mut Problems) {
     }
     if flag(spec, "shareProcessNamespace") && flag(spec, "hostPID") {
         let why = "ShareProcessNamespace and HostPID cannot both be enabled";
-        problems.push(FieldError::invalid(&at.child("shareProcessNamespace"), true, why));
+        problems.push(FieldError::invalid(at.child("shareProcessNamespace"), true, why));
     }
     let change = word(context, "fsGroupChangePolicy");
     one_of_if_any(problems, &at.child("fsGroupChangePolicy"), change, &["Always", "OnRootMismatch"]);
@@ -151,7 +151,7 @@ fn check_gates(spec: &Value, at: &FieldPath, problems: &mut Problems) {
     for (index, name) in items(spec, "schedulingGates").map(|gate| word(gate, "name")).enumerate() {
         each(problems, &at.index(index), name, names::qualified_name(name));
         if seen.contains(&name) {
-            problems.push(FieldError::duplicate(&at.index(index), name));
+            problems.push(FieldError::duplicate(at.index(index), name));
         }
         seen.push(name);
     }
@@ -197,7 +197,7 @@ pub(crate) fn check_tolerations(spec: &Value, at: &FieldPath, problems: &mut Pro
         }
         if has(toleration, "tolerationSeconds") && effect != "NoExecute" {
             let why = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-            problems.push(FieldError::invalid(&at.child("effect"), effect, why));
+            problems.push(FieldError::invalid(at.child("effect"), effect, why));
         }
         match operator {
             "" | "Equal" => {
@@ -257,7 +257,7 @@ fn check_tokens(spec: &Value, at: &FieldPath, problems: &mut Problems) {
         for (index, source) in items(part(volume, "projected"), "sources").enumerate() {
             if has(source, "serviceAccountToken") {
                 let why = "must not be specified when serviceAccountName is not set";
-                problems.push(FieldError::forbidden(&at.index(index).child("serviceAccountToken"), why));
+                problems.push(FieldError::forbidden(at.index(index).child("serviceAccountToken"), why));
             }
         }
     }

@@ -139,7 +139,7 @@ fn check_ends(
         let container = containers.and_then(|list| items(spec, list).find(|one| word(one, "name") == name));
         if !container.is_some_and(|container| may_restart(container, spec, code)) {
             let why = "may not be transitioned to non-terminated state";
-            problems.push(FieldError::forbidden(&at.index(index).child("state"), why));
+            problems.push(FieldError::forbidden(at.index(index).child("state"), why));
         }
     }
 }

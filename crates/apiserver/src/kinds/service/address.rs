@@ -62,7 +62,7 @@ pub(super) fn check(spec: &Value, problems: &mut Problems) {
     for (index, family) in families.iter().enumerate() {
         one_of_if_any(problems, &families_at.index(index), family, &FAMILIES);
         if families[..index].contains(family) {
-            problems.push(FieldError::duplicate(&families_at.index(index), *family));
+            problems.push(FieldError::duplicate(families_at.index(index), *family));
         }
     }
     one_of_if_any(problems, &at.child("ipFamilyPolicy"), word(spec, "ipFamilyPolicy"), &POLICIES);
@@ -89,7 +89,7 @@ pub(super) fn check(spec: &Value, problems: &mut Problems) {
         for (index, (address, expected)) in all.iter().zip(families).enumerate() {
             if FAMILIES.contains(&expected) && family(address) != expected {
                 let why = format!("expected an {expected} value as indicated by `ipFamilies[{index}]`");
-                problems.push(FieldError::invalid(&list_at.index(index), *address, why));
+                problems.push(FieldError::invalid(list_at.index(index), *address, why));
             }
         }
     }
@@ -130,12 +130,12 @@ fn check_kept(at: &FieldPath, new: &Value, old: &Value, field: &str, unset: &str
         return;
     }
     if after.is_empty() {
-        problems.push(FieldError::invalid(&at.index(0), after, unset));
+        problems.push(FieldError::invalid(at.index(0), after, unset));
         return;
     }
     let compared = if before.len() == after.len() { before.len() } else { 1 };
     for index in (0..compared).filter(|index| before[*index] != after[*index]) {
-        problems.push(FieldError::invalid(&at.index(index), after.clone(), "may not change once set"));
+        problems.push(FieldError::invalid(at.index(index), after.clone(), "may not change once set"));
     }
 }
 

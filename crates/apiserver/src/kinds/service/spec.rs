@@ -22,7 +22,7 @@ pub(super) fn check(object: &Value, problems: &mut Problems) {
     let (spec, at) = (part(object, "spec"), FieldPath::new("spec"));
     let kind = word(spec, "type");
     if items(spec, "ports").next().is_none() && !is_headless(spec) && kind != "ExternalName" {
-        problems.push(FieldError::required(&at.child("ports"), ""));
+        problems.push(FieldError::required(at.child("ports"), ""));
     }
     check_type(spec, &at, problems);
     check_ports(spec, &at.child("ports"), problems);
@@ -47,14 +47,14 @@ pub(super) fn check_change(new: &Value, old: &Value, problems: &mut Problems) {
     let balances = |spec: &Value| word(spec, "type") == "LoadBalancer";
     if balances(new) && balances(old) && part(new, "loadBalancerClass") != part(old, "loadBalancerClass") {
         let class = part(new, "loadBalancerClass").clone();
-        problems.push(FieldError::invalid(&at.child("loadBalancerClass"), class, "may not change once set"));
+        problems.push(FieldError::invalid(at.child("loadBalancerClass"), class, "may not change once set"));
     }
     let is_watched = |spec: &Value| balances(spec) && word(spec, "externalTrafficPolicy") == "Local";
     if is_watched(new)
         && is_watched(old)
         && int(new, "healthCheckNodePort") != int(old, "healthCheckNodePort")
     {
-        problems.push(FieldError::forbidden(&at.child("healthCheckNodePort"), IMMUTABLE));
+        problems.push(FieldError::forbidden(at.child("healthCheckNodePort"), IMMUTABLE));
     }
 }
 
@@ -71,7 +71,7 @@ pub(super) fn check_ingress(object: &Value, at: &FieldPath, problems: &mut Probl
         if address.is_empty() {
             if has(ingress, "ipMode") {
                 problems.push(FieldError::forbidden(
-                    &at.child("ipMode"),
+                    at.child("ipMode"),
                     "may not be specified when `ip` is not set",
                 ));
             }
@@ -79,7 +79,7 @@ pub(super) fn check_ingress(object: &Value, at: &FieldPath, problems: &mut Probl
             ip(problems, &at.child("ip"), address);
             match mode {
                 "" => problems
-                    .push(FieldError::required(&at.child("ipMode"), "must be specified when `ip` is set")),
+                    .push(FieldError::required(at.child("ipMode"), "must be specified when `ip` is set")),
                 _ => one_of_if_any(problems, &at.child("ipMode"), mode, &["Proxy", "VIP"]),
             }
         }
@@ -87,7 +87,7 @@ pub(super) fn check_ingress(object: &Value, at: &FieldPath, problems: &mut Probl
             each(problems, &at.child("hostname"), host, names::dns1123_subdomain(host));
             if host.parse::<IpAddr>().is_ok() {
                 let why = "must be a DNS name, not an IP address";
-                problems.push(FieldError::invalid(&at.child("hostname"), host, why));
+                problems.push(FieldError::invalid(at.child("hostname"), host, why));
             }
         }
     }
@@ -97,21 +97,19 @@ fn check_type(spec: &Value, at: &FieldPath, problems: &mut Problems) {
     match word(spec, "type") {
         kind @ ("LoadBalancer" | "NodePort") if is_headless(spec) => {
             let why = format!("may not be set to 'None' for {kind} services");
-            problems.push(FieldError::invalid(&at.child("clusterIPs").index(0), "None", why));
+            problems.push(FieldError::invalid(at.child("clusterIPs").index(0), "None", why));
         }
         "ExternalName" => {
             for field in
                 ["clusterIPs", "ipFamilies", "ipFamilyPolicy"].into_iter().filter(|field| has(spec, field))
             {
-                problems.push(FieldError::forbidden(
-                    &at.child(field),
-                    "may not be set for ExternalName services",
-                ));
+                problems
+                    .push(FieldError::forbidden(at.child(field), "may not be set for ExternalName services"));
             }
             // A dot at the end says that the name is complete.
             let name = word(spec, "externalName");
             match name.strip_suffix('.').unwrap_or(name) {
-                "" => problems.push(FieldError::required(&at.child("externalName"), "")),
+                "" => problems.push(FieldError::required(at.child("externalName"), "")),
                 name => each(problems, &at.child("externalName"), name, names::dns1123_subdomain(name)),
             }
         }
@@ -130,7 +128,7 @@ fn check_ports(spec: &Value, at: &FieldPath, problems: &mut Problems) {
         }
         if !name.is_empty() {
             if seen.contains(&name) {
-                problems.push(FieldError::duplicate(&at.child("name"), name));
+                problems.push(FieldError::duplicate(at.child("name"), name));
             }
             seen.push(name);
         }
@@ -167,7 +165,7 @@ fn check_numbers(spec: &Value, at: &FieldPath, problems: &mut Problems) {
                 "Name": "", "Protocol": word(port, "protocol"), "AppProtocol": null, "Port": part(port, "port"),
                 "TargetPort": 0, "NodePort": 0,
             });
-            problems.push(FieldError::duplicate(&at.index(index), shown));
+            problems.push(FieldError::duplicate(at.index(index), shown));
         }
     }
 }
@@ -238,12 +236,12 @@ fn check_balancer(object: &Value, at: &FieldPath, problems: &mut Problems) {
         }
     }
     if !balances && has(spec, "allocateLoadBalancerNodePorts") {
-        problems.push(FieldError::forbidden(&at.child("allocateLoadBalancerNodePorts"), BALANCED_ONLY));
+        problems.push(FieldError::forbidden(at.child("allocateLoadBalancerNodePorts"), BALANCED_ONLY));
     }
     if let Some(class) = spec.get("loadBalancerClass").and_then(Value::as_str) {
         match balances {
             true => each(problems, &at.child("loadBalancerClass"), class, names::qualified_name(class)),
-            false => problems.push(FieldError::forbidden(&at.child("loadBalancerClass"), BALANCED_ONLY)),
+            false => problems.push(FieldError::forbidden(at.child("loadBalancerClass"), BALANCED_ONLY)),
         }
     }
 }
@@ -274,7 +272,7 @@ fn check_traffic(spec: &Value, at: &FieldPath, problems: &mut Problems) {
     if let Some(spread) = spec.get("trafficDistribution").and_then(Value::as_str) {
         const KNOWN: [&str; 3] = ["PreferClose", "PreferSameZone", "PreferSameNode"];
         if !KNOWN.contains(&spread) {
-            problems.push(FieldError::not_supported(&at.child("trafficDistribution"), spread, &KNOWN));
+            problems.push(FieldError::not_supported(at.child("trafficDistribution"), spread, &KNOWN));
         }
     }
 }

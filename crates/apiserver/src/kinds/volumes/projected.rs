@@ -73,7 +73,7 @@ fn check_keys<'a>(
 ) {
     let name = word(source, "name");
     if name.is_empty() {
-        problems.push(FieldError::required(&at.child("name"), ""));
+        problems.push(FieldError::required(at.child("name"), ""));
     }
     for (index, file) in items(source, "items").enumerate() {
         check_file(file, &at.child("items").index(index), problems);

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::PatchError;
-use crate::text::{plain, type_name};
+use crate::go::{plain, type_name};
 
 /// The type that a value has once Go has decoded it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use super::{
     list::List,
     without_directives,
 };
-use crate::text::plain;
+use crate::go::plain;
 
 /// Up to this length we imitate how Kubernetes sorts items that the order does not have. It takes quadratic time.
 const IMITATED: usize = 1024;

@@ -1,11 +1,12 @@
 //! Conversions between types: `int("3")`, `string(1.5)`, `duration("1h")`.
 
+use safepoint_machinery::go;
+
 use crate::cel::budget::Stop;
 use crate::cel::eval::Run;
 use crate::cel::library;
 use crate::cel::value::{Result, Value};
 use crate::format::time;
-use crate::go;
 
 pub(super) fn convert<'a>(run: &mut Run<'a, '_>, name: &'static str, value: &Value<'a>) -> Result<'a> {
     match (name, value) {
@@ -110,7 +111,7 @@ pub(super) fn to_text<'a>(run: &mut Run<'a, '_>, value: &Value<'a>) -> Result<'a
         Value::Bool(bool) => bool.to_string(),
         Value::Int(int) => int.to_string(),
         Value::Uint(uint) => uint.to_string(),
-        Value::Double(double) => go::float_v(*double),
+        Value::Double(double) => go::float(*double),
         Value::Duration(nanos) => seconds(*nanos),
         Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
             Ok(text) => text.to_owned(),

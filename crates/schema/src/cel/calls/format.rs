@@ -3,11 +3,12 @@
 //! Numbers with a point are written the American way (`1,234.50`), because the library asks for that locale and rules
 //! that compare such texts exist.
 
+use safepoint_machinery::go;
+
 use super::convert;
 use crate::cel::budget::{Stop, tenth};
 use crate::cel::eval::Run;
 use crate::cel::value::{Key, Result, Value};
-use crate::go;
 
 /// Digits after the point that may be asked for. More would only cost memory.
 const MAX_PRECISION: usize = 99;
@@ -130,7 +131,7 @@ fn nested<'a>(run: &mut Run<'a, '_>, value: &Value<'a>) -> std::result::Result<S
     Ok(match value {
         Value::Text(_) | Value::Made(_) => go::quote(value.text().unwrap_or_default()),
         Value::Double(double) if double.is_finite() => format!("{double:.6}"),
-        Value::Double(double) => go::quote(&go::float_v(*double)),
+        Value::Double(double) => go::quote(&go::float(*double)),
         Value::Bytes(_) => format!("b{}", go::quote(&plain(run, value)?)),
         Value::Duration(_) => format!("duration({})", go::quote(&plain(run, value)?)),
         Value::Foreign(_) if value.type_name() == "google.protobuf.Timestamp" => {
