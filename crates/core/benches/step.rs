@@ -87,7 +87,7 @@ fn released(pods: usize) -> (Gate, Event) {
         tell(&mut gate, update(number));
     }
     let caller = Holder { name: "operator".into(), origin: Origin::Local };
-    let ask = Ask::Release(Released::Workload(workload(CHANGED)));
+    let ask = Ask::Release { what: Released::Workload(workload(CHANGED)), revision: None };
     (gate, Event::Asked(Request { id: RequestId(1), caller, order: None, overriding: None, ask }))
 }
 

@@ -8,7 +8,7 @@ use crate::freeze::{Blocker, Mode};
 use crate::grant::GrantEnd;
 use crate::hold::{Holder, OnExpiry, Scope};
 use crate::object::{ChangeKind, Health, HeldBy, Key, Kind, Version};
-use crate::text::{Digest, HoldId, OrderId, PartName, SignalName, Text, Uid};
+use crate::text::{Digest, HoldId, OrderId, PartName, Revision, SignalName, Text, Uid};
 use crate::time::{Age, Span, Stamp, Timestamp};
 use crate::workload::Workload;
 
@@ -170,8 +170,15 @@ pub enum Ask {
     },
     /// End every freeze of the caller's side.
     Thaw,
+    /// End these freezes and no others.
+    ThawOnly(BTreeSet<HoldId>),
     /// Let pending upgrades through.
-    Release(Released),
+    Release {
+        /// Whose.
+        what: Released,
+        /// Only if this is the revision that is pending; without, whichever is.
+        revision: Option<Revision>,
+    },
 }
 
 /// What a release is for.
@@ -259,6 +266,13 @@ pub enum Refusal {
     Sealed,
     /// There is nothing to release.
     NothingPending,
+    /// What is pending is not the revision that was named.
+    AnotherRevision {
+        /// Of this workload.
+        workload: Workload,
+        /// It is this one; none where the successor has not shown up yet.
+        pending: Option<Revision>,
+    },
     /// No such pod, workload or hold.
     NotFound,
     /// Another holder uses this name.

@@ -203,6 +203,7 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A revision means something to people only where it is a pod's, and says nothing where it stays the same.
         let to = self.to.as_ref().filter(|to| self.key.kind.runs() && self.from.as_ref() != Some(*to));
+        let to = to.map(short);
         match (self.change, to) {
             (ChangeKind::Start, Some(to)) => write!(f, "the start of {} at revision {to}", self.key)?,
             (ChangeKind::Start, None) => write!(f, "the start of {}", self.key)?,
@@ -214,7 +215,11 @@ impl fmt::Display for Explanation {
             (ChangeKind::Stop, _) if self.replaced => write!(f, "the replacement of {}", self.key)?,
             (ChangeKind::Stop, _) => write!(f, "the end of {}", self.key)?,
         }
-        write!(f, " has been held for {} (since {}) because ", self.for_long, self.since.at)?;
+        match self.for_long {
+            short if short < Span::from_secs(1) => f.write_str(" has been held for a moment")?,
+            long => write!(f, " has been held for {long}")?,
+        }
+        write!(f, " (since {}) because ", self.since.at)?;
         write_list(f, &self.causes, |f, cause| self.write_cause(f, cause))?;
         f.write_str("; it passes when ")?;
         write_list(f, &self.endings, |f, ending| ending.fmt(f))?;
@@ -230,6 +235,15 @@ impl fmt::Display for Explanation {
             ReleaseWould::BeRefused => f.write_str("; a release would be refused until then"),
             ReleaseWould::ChangeNothing => Ok(()),
         }
+    }
+}
+
+/// A revision as people can compare it by eye: that of a bare pod is a digest.
+fn short(revision: &Revision) -> &str {
+    let text = revision.as_str();
+    match text.len() > 20 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => &text[..10],
+        false => text,
     }
 }
 

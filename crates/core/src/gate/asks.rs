@@ -3,6 +3,8 @@
 //! The two sides, this machine and the cluster, veto each other: neither drops what the other holds. An override puts a
 //! hold out of force for a stated time and reason; it is on record before it acts, and the hold comes back by itself.
 
+use std::collections::BTreeSet;
+
 use crate::event::{Alarm, Answer, Ask, Effect, LeaseAsk, Order, Override, Refusal, Request, RequestId};
 use crate::freeze::{Blocker, Phase, Subject};
 use crate::hold::{Barrier, Hold, HoldKind, Holder, Lease, Scope, Suspension};
@@ -21,7 +23,7 @@ const ORDERS_REMEMBERED: usize = 64;
 /// Whether a request would let something through.
 const fn opens(ask: &Ask) -> bool {
     match ask {
-        Ask::Drop { .. } | Ask::Thaw | Ask::Release(_) => true,
+        Ask::Drop { .. } | Ask::Thaw | Ask::ThawOnly(_) | Ask::Release { .. } => true,
         Ask::Hold { .. } | Ask::Freeze { .. } | Ask::Renew { .. } => false,
     }
 }
@@ -79,8 +81,11 @@ impl Gate {
             }
             Ask::Renew { id, length } => self.renew(turn, &caller, &id, length),
             Ask::Drop { id } => self.drop_hold(turn, &caller, &id, overriding.as_ref()),
-            Ask::Thaw => self.thaw(turn, &caller, overriding.as_ref()),
-            Ask::Release(what) => self.release(turn, &caller, what, overriding.as_ref()),
+            Ask::Thaw => self.thaw(turn, &caller, None, overriding.as_ref()),
+            Ask::ThawOnly(ids) => self.thaw(turn, &caller, Some(&ids), overriding.as_ref()),
+            Ask::Release { what, revision } => {
+                self.release(turn, &caller, what, revision.as_ref(), overriding.as_ref())
+            }
         })
     }
 
@@ -219,9 +224,20 @@ impl Gate {
         Answer::Dropped { until }
     }
 
-    fn thaw(&mut self, turn: &mut Turn, caller: &Holder, over: Option<&Override>) -> Answer {
+    fn thaw(
+        &mut self,
+        turn: &mut Turn,
+        caller: &Holder,
+        only: Option<&BTreeSet<HoldId>>,
+        over: Option<&Override>,
+    ) -> Answer {
+        let is_freeze = |id: &HoldId| self.holds.get(id).is_some_and(Hold::is_freeze);
+        if only.is_some_and(|only| !only.iter().all(is_freeze)) {
+            return Answer::Refused(Refusal::NotFound);
+        }
         // The caller's own freezes end for good, also one that an override has put out of force for a while.
-        let freezes = self.holds.iter().filter(|(_, hold)| hold.is_freeze());
+        let meant = |id: &HoldId| only.is_none_or(|only| only.contains(id));
+        let freezes = self.holds.iter().filter(|(id, hold)| hold.is_freeze() && meant(id));
         let (mine, others): (Vec<_>, Vec<_>) =
             freezes.partition(|(_, hold)| hold.holder.origin == caller.origin);
         let mine: Vec<HoldId> = mine.into_iter().map(|(id, _)| id.clone()).collect();
@@ -240,7 +256,8 @@ impl Gate {
             }
         }
         self.refresh_phase(turn);
-        if others.is_empty() || over.is_some() { Answer::Thawing } else { Answer::StillFrozen { by: others } }
+        let by: Vec<HoldId> = self.freezes().cloned().collect();
+        if by.is_empty() { Answer::Thawing } else { Answer::StillFrozen { by } }
     }
 
     /// Puts the other side's hold out of force for a while.

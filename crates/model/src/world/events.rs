@@ -125,5 +125,5 @@ fn observed(sightings: Vec<Sighting>) -> Event {
 }
 
 fn release(setting: &Setting, number: usize) -> Ask {
-    Ask::Release(Released::Workload(workload(number, &setting.plans[number])))
+    Ask::Release { what: Released::Workload(workload(number, &setting.plans[number])), revision: None }
 }

@@ -19,6 +19,7 @@ impl Gate {
         turn: &mut Turn,
         caller: &Holder,
         what: Released,
+        revision: Option<&Revision>,
         over: Option<&Override>,
     ) -> Answer {
         if self.phase.is_some() {
@@ -40,6 +41,16 @@ impl Gate {
         };
         let Some(asked) = asked else { return Answer::Refused(Refusal::NotFound) };
 
+        if let Some(revision) = revision {
+            for workload in &asked {
+                let pending = self.pending_of(workload);
+                let found = self.pending_revision(workload, &pending);
+                if !pending.is_empty() && found != Some(revision) {
+                    let (workload, pending) = (workload.clone(), found.cloned());
+                    return Answer::Refused(Refusal::AnotherRevision { workload, pending });
+                }
+            }
+        }
         let (mut workloads, mut held) = (Vec::new(), Vec::new());
         for workload in asked {
             let pending = self.pending_of(&workload);
@@ -108,6 +119,35 @@ impl Gate {
         holders.into_iter().collect()
     }
 
+    fn running_revisions(&self, workload: &Workload) -> BTreeSet<Revision> {
+        let sums = self.index.workloads.get(workload);
+        sums.map(|sums| sums.revisions.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The youngest of the pods that wait to follow another one.
+    fn newest_successor(&self, workload: &Workload, pending: &BTreeSet<Key>) -> Option<&Version> {
+        let running_revisions = self.running_revisions(workload);
+        let successors = pending.iter().filter(|key| key.kind.runs()).filter_map(|key| {
+            let slot = &self.slots[key];
+            let running = slot.applied.as_ref().map(|applied| &applied.version.uid);
+            slot.wanted.as_ref().filter(|wanted| !wanted.deleting && running != Some(&wanted.uid))
+        });
+        // A pod of a revision that runs here already replaces one that was lost; it is not what is waited for.
+        successors.max_by_key(|version| (!running_revisions.contains(&version.revision), version.born))
+    }
+
+    /// The revision that a release would let through: of what follows, else of what changes in place.
+    fn pending_revision(&self, workload: &Workload, pending: &BTreeSet<Key>) -> Option<&Revision> {
+        let in_place = || {
+            let changed = pending.iter().filter_map(|key| {
+                let wanted = self.slots[key].wanted.as_ref().filter(|wanted| !wanted.deleting)?;
+                Some((key.kind.runs(), wanted.born, wanted))
+            });
+            changed.max_by_key(|(runs, born, _)| (*runs, *born)).map(|(_, _, wanted)| wanted)
+        };
+        self.newest_successor(workload, pending).or_else(in_place).map(|version| &version.revision)
+    }
+
     /// Opens a grant for exactly what is pending now, and for what will follow from it.
     fn open_grant(
         &mut self,
@@ -119,10 +159,6 @@ impl Gate {
     ) {
         let mut stops = BTreeSet::new();
         let mut updates = BTreeMap::new();
-        let mut newest: Option<&Version> = None;
-        let sums = self.index.workloads.get(workload);
-        let running_revisions: BTreeSet<Revision> =
-            sums.map(|sums| sums.revisions.keys().cloned().collect()).unwrap_or_default();
         let overridden = self.holders_of(pending);
         let length = over.map_or(self.config.grant_length, |over| over.length.min(self.config.grant_length));
         for key in pending {
@@ -137,15 +173,8 @@ impl Gate {
                 Some(_) => drop(updates.insert(key.clone(), digest)),
                 None => {}
             }
-            let successor = slot.wanted.as_ref().filter(|wanted| {
-                key.kind.runs() && !wanted.deleting && running.is_none_or(|running| running.uid != wanted.uid)
-            });
-            // A pod of a revision that runs here already replaces one that was lost; it is not what is waited for.
-            newest = newest
-                .into_iter()
-                .chain(successor)
-                .max_by_key(|version| (!running_revisions.contains(&version.revision), version.born));
         }
+        let newest = self.newest_successor(workload, pending);
         let born = newest.map_or(Timestamp::default(), |newest| newest.born);
         let target = match newest {
             Some(newest) => Target::Revision(newest.revision.clone()),
@@ -156,7 +185,7 @@ impl Gate {
             target,
             stops,
             updates,
-            running: running_revisions,
+            running: self.running_revisions(workload),
             born,
             superseded: false,
             overrides: over.is_some(),

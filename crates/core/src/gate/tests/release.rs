@@ -52,8 +52,28 @@ fn a_release_of_what_is_not_here_is_refused() {
     let unknown = Answer::Refused(Refusal::NotFound);
     assert_eq!(node.asks(&pilot(), release_pod(&pod("robot", "nav"))).answer(), unknown);
     assert_eq!(node.asks(&pilot(), release(&deployment("robot", "cam"))).answer(), unknown);
-    let config = Ask::Release(Released::Pod(Key::config_map("robot", "cam")));
+    let config = Ask::Release { what: Released::Pod(Key::config_map("robot", "cam")), revision: None };
     assert_eq!(node.asks(&pilot(), config).answer(), unknown);
+}
+
+#[test]
+fn a_release_of_a_revision_that_is_not_the_pending_one_is_refused() {
+    let of =
+        |revision: &str| Ask::Release { what: Released::Pod(cam().key), revision: Some(revision.into()) };
+    let mut node = node_with_an_update();
+    let told = node.asks(&pilot(), of("a"));
+    let another = Refusal::AnotherRevision { workload: cam().workload(), pending: Some("b".into()) };
+    assert_eq!((told.answer(), told.admitted()), (Answer::Refused(another), NOTHING.into()));
+    assert_eq!(node.asks(&pilot(), of("b")).admitted(), [update(&cam().revision("b"))]);
+
+    let of = |revision: &str| Ask::Release {
+        what: Released::Workload(deployment("shop", "web")),
+        revision: Some(revision.into()),
+    };
+    let mut node = Node::running([&web("a", 1).annotated()]);
+    node.sees_all([&web("b", 1).annotated(), &web("a", 1).annotated().deleting()]);
+    assert_eq!(node.asks(&pilot(), of("a")).admitted(), NOTHING);
+    assert_eq!(node.asks(&pilot(), of("b")).admitted(), [stop(&web("a", 1))]);
 }
 
 #[test]

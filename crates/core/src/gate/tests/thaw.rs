@@ -1,13 +1,13 @@
 //! The thaw: list everything anew, let only the newest through, and say when it is over.
 
-use crate::event::{Alarm, Answer, Ask, Effect, Reading, RequestId};
+use crate::event::{Alarm, Answer, Ask, Effect, Reading, Refusal, RequestId};
 use crate::freeze::{Mode, Thaw};
 use crate::gate::Config;
 use crate::hold::OnExpiry;
 use crate::object::{Health, HeldBy, Kind};
 use crate::time::Span;
 
-use super::node::Node;
+use super::node::{Node, node_with_an_update};
 use super::words::*;
 
 fn cam() -> Object {
@@ -204,4 +204,15 @@ fn a_thaw_of_a_node_that_is_not_frozen_changes_nothing() {
     let before = node.gate.clone();
     assert_eq!(node.asks(&pilot(), Ask::Thaw).0, [Effect::Answer(RequestId(1), Answer::Thawing)]);
     assert_eq!(node.gate, before);
+}
+
+#[test]
+fn a_thaw_of_one_freeze_leaves_the_others_standing() {
+    let mut node = node_with_an_update();
+    node.asks(&pilot(), freeze("takeoff"));
+    node.asks(&pilot(), freeze("survey"));
+    let only = |id: &str| Ask::ThawOnly([id.into()].into());
+    assert_eq!(node.asks(&pilot(), only("landing")).answer(), Answer::Refused(Refusal::NotFound));
+    assert_eq!(node.asks(&pilot(), only("takeoff")).answer(), Answer::StillFrozen { by: ids(["survey"]) });
+    assert_eq!(node.asks(&pilot(), only("survey")).answer(), Answer::Thawing);
 }

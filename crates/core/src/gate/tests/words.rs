@@ -238,14 +238,14 @@ pub(super) fn let_go(id: &str) -> Ask {
 }
 
 pub(super) fn release(workload: &Workload) -> Ask {
-    Ask::Release(Released::Workload(workload.clone()))
+    Ask::Release { what: Released::Workload(workload.clone()), revision: None }
 }
 
 pub(super) fn release_pod(pod: &Object) -> Ask {
-    Ask::Release(Released::Pod(pod.key.clone()))
+    Ask::Release { what: Released::Pod(pod.key.clone()), revision: None }
 }
 
-pub(super) const RELEASE_ALL: Ask = Ask::Release(Released::Node);
+pub(super) const RELEASE_ALL: Ask = Ask::Release { what: Released::Node, revision: None };
 
 // === small values ===
 
