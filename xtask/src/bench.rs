@@ -19,6 +19,8 @@ pub(crate) enum Bench {
     Decisions,
     /// The embedded API beside kube-apiserver and etcd.
     Apiserver,
+    /// What the agent costs a machine that runs 110 pods.
+    Agent,
 }
 
 /// Measures it.
@@ -26,6 +28,7 @@ pub(crate) fn run(root: &Path, what: Bench) -> Result<()> {
     match what {
         Bench::Decisions => decisions(root),
         Bench::Apiserver => apiserver(root),
+        Bench::Agent => agent(root),
     }
 }
 
@@ -52,6 +55,11 @@ fn apiserver(root: &Path) -> Result<()> {
     let mut bench = cargo(root, &arguments);
     bench.env("SAFEPOINT_BINARY", binary);
     run_command(bench)
+}
+
+/// Runs the agent as it is shipped.
+fn agent(root: &Path) -> Result<()> {
+    run_command(cargo(root, &["bench", "--profile", "release", "--package", "safepoint", "--bench", "agent"]))
 }
 
 /// Builds the binary as it is shipped. Where that ends up is cargo's to say.

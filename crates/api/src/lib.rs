@@ -36,6 +36,7 @@
 )]
 
 mod crd;
+pub mod local;
 pub mod names;
 pub mod node_gate;
 mod reference;

@@ -1,10 +1,13 @@
 //! The command line, as data.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
+pub(crate) mod agent;
+pub(crate) mod node;
+pub(crate) mod up;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
+
+use crate::commands::Asking;
 
 /// Decides when a change may reach a workload on an edge machine, and proves that nothing changed while it was unsafe.
 ///
@@ -17,24 +20,30 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
-const EXIT_CODES: &str =
-    "Exit codes:\n  0  done\n  1  it failed; the message says what to do\n  2  the command line is wrong";
+const EXIT_CODES: &str = "Exit codes:
+  0  done
+  1  it failed; the message says what to do
+  2  the command line is wrong
+  3  it was refused: something stands against it
+  4  there is no such thing
+  5  the agent or the cluster cannot be reached, or cannot answer now";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Run everything on this machine: a Kubernetes API with nothing to install.
+    /// Run everything on this machine: a Kubernetes API, a node and its gate, with nothing to install.
     ///
     /// The API is durable, speaks TLS, and asks everybody for a token. kubectl and other clients find it through the
-    /// kubeconfig in the data folder. It runs until Ctrl-C.
-    #[command(after_help = UP_EXAMPLES)]
-    Up {
-        /// The folder that keeps everything: objects, certificates, kubeconfigs. Made if it is not there.
-        #[arg(long, value_name = "DIR", default_value = "./.safepoint", env = "SAFEPOINT_DATA")]
-        data: PathBuf,
-        /// The address of the Kubernetes API. Port 0 lets the system pick one.
-        #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7443", env = "SAFEPOINT_LISTEN")]
-        listen: SocketAddr,
-    },
+    /// kubeconfig in the data folder. Pods run as plain processes of this machine: nothing is isolated. It runs until
+    /// Ctrl-C, and the pods run on.
+    #[command(after_help = up::EXAMPLES)]
+    Up(up::UpArgs),
+    /// Run the node side alone, against any Kubernetes.
+    ///
+    /// Pods of this node run as plain processes: nothing is isolated. It is for devices without a container engine.
+    #[command(after_help = agent::EXAMPLES)]
+    Agent(agent::AgentArgs),
+    #[command(flatten)]
+    Asking(Asking),
     /// Print a completion script for a shell.
     #[command(after_help = COMPLETION_EXAMPLES)]
     Completion {
@@ -42,19 +51,6 @@ pub(crate) enum Command {
         shell: Shell,
     },
 }
-
-const UP_EXAMPLES: &str = "Examples:
-  # run, with everything in ./.safepoint
-  safepoint up
-
-  # look at it from another terminal
-  kubectl --kubeconfig ./.safepoint/kubeconfig get namespaces
-
-  # keep the data elsewhere, on any free port
-  safepoint up --data /var/lib/safepoint --listen 127.0.0.1:0
-
-Environment:
-  SAFEPOINT_LOG  what to log to standard error, for example `info` or `safepoint_apiserver=debug` (default: warn)";
 
 const COMPLETION_EXAMPLES: &str = "Examples:
   # bash, for this user

@@ -1,4 +1,9 @@
 //! `safepoint up`: everything in one process, on one machine.
+//!
+//! The agent and the hub talk to the embedded API without a socket between them, each with its own rights: the agent is a
+//! node and may do what a node may.
+
+mod demo;
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -6,80 +11,129 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use safepoint_apiserver::{Api, Options, Server, ServerOptions};
-use safepoint_supervisor::{Config, Ctx, Exit, Fault, Module, Spec, Supervisor};
-use tokio::signal::unix::{SignalKind, signal};
-use tokio_util::sync::CancellationToken;
+use anyhow::{Context, Result};
+use axum::Router;
+use axum::body::Body;
+use http_body_util::BodyExt;
+use kube::Client;
+use safepoint_agent::{Agent, Answering, BoxError, Cluster};
+use safepoint_apiserver::{Api, Options, Server, ServerOptions, User};
+use safepoint_hub::{Definitions, Gates, Placement};
+use safepoint_supervisor::{Config, Ctx, Fault, Module, Spec, Supervisor};
+use tower::ServiceExt;
 
-/// What `safepoint up` was asked for.
-pub(crate) struct Up {
-    pub(crate) data: PathBuf,
-    pub(crate) listen: SocketAddr,
-}
+use crate::agent::options;
+use crate::args::up::UpArgs;
+use crate::supervise::supervise;
+
+/// The name of the module that serves the API.
+const API: &str = "apiserver";
 
 /// Runs until it is told to stop. `age` says how long the process has been running.
-pub(crate) fn run(up: &Up, age: impl Fn() -> Duration) -> Result<()> {
+pub(crate) fn run(args: &UpArgs, age: impl Fn() -> Duration) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
-    runtime.block_on(serve(up, age))
+    runtime.block_on(serve(args, age))
 }
 
-async fn serve(up: &Up, age: impl Fn() -> Duration) -> Result<()> {
-    if !up.listen.ip().is_loopback() {
+async fn serve(args: &UpArgs, age: impl Fn() -> Duration) -> Result<()> {
+    if !args.listen.ip().is_loopback() {
         eprintln!(
             "warning: {} can be reached from other machines: everybody with a token gets in",
-            up.listen
+            args.listen
         );
     }
-    let mut options = Options::new(&up.data);
-    if !up.listen.ip().is_unspecified() {
-        options.names.push(up.listen.ip().to_string());
+    let mut api_options = Options::new(&args.data);
+    if !args.listen.ip().is_unspecified() {
+        api_options.names.push(args.listen.ip().to_string());
     }
-    let api = Api::open(options).await?;
+    let api = Api::open(api_options).await?;
     // Bound here and not in the module: whether the address is free is the first thing to know, and to say.
-    let server = Server::bind(api.clone(), &ServerOptions { listen: up.listen }).await?;
+    let server = Server::bind(api.clone(), &ServerOptions { listen: args.listen }).await?;
     let (url, address) = (server.url(), server.address());
     let kubeconfig = api.admin_kubeconfig(&url)?;
-    let module = ApiModule { api, address, first: Mutex::new(Some(server)) };
-    let supervisor = Supervisor::builder(Config::default()).module(module).build()?;
+    let admin = Client::new(api.router(User::admin()), "default");
+    let mut places = Places { url, kubeconfig, node: None };
+    let mut builder = Supervisor::builder(Config::default())
+        .record_failures_in(&args.data)
+        .module(ApiModule { api: api.clone(), address, first: Mutex::new(Some(server)) });
+    let mut agent = None;
+    if !args.api_only {
+        let name = args.node.name().map_err(anyhow::Error::msg)?;
+        let cluster = in_process(api.router(User::of_node(&name)));
+        let mut options = options(&args.node, &args.data.join("agent"), cluster)?;
+        let data = std::path::absolute(&args.data).context("cannot tell where the data folder is")?;
+        options.socket = data.join("agent.sock");
+        let registered;
+        (builder, registered) = Agent::new(options).register(
+            builder
+                .module(Definitions { client: admin.clone(), after: API })
+                .module(Gates { client: admin.clone(), after: Definitions::NAME })
+                .module(Placement { client: admin.clone(), after: API }),
+        );
+        places.node = Some((name, args.data.join("agent.sock")));
+        agent = Some(registered);
+    }
+    let supervisor = builder.build()?;
+    if let Some(agent) = agent {
+        agent.supervised_by(supervisor.handle());
+    }
+    supervise(supervisor, || async {
+        // Nobody may be reading; that is no reason to stop.
+        let _ = places.greet(age());
+        if args.demo
+            && let Err(error) = demo::play(&admin, &places.kubeconfig).await
+        {
+            eprintln!("error: the demo cannot go on: {error:#}");
+        }
+    })
+    .await
+}
 
-    let stop = CancellationToken::new();
-    let mut health = supervisor.handle().health();
-    let announce = async {
-        if health.wait_for(|health| health.ready).await.is_ok() {
-            // Nobody may be reading; that is no reason to stop.
-            let _ = greet(&url, &kubeconfig, age());
+/// The embedded API as the agent's cluster.
+fn in_process(router: Router) -> Cluster {
+    Cluster::new(move |request: http::Request<_>| -> Answering {
+        let router = router.clone();
+        Box::pin(async move {
+            let answer = router.oneshot(request.map(Body::new)).await?;
+            Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+        })
+    })
+}
+
+/// Where everything is.
+struct Places {
+    url: String,
+    kubeconfig: PathBuf,
+    /// The node and its socket, where there is one.
+    node: Option<(String, PathBuf)>,
+}
+
+impl Places {
+    fn greet(&self, age: Duration) -> io::Result<()> {
+        let Self { url, kubeconfig, node } = self;
+        let mut out = io::stdout().lock();
+        writeln!(out, "Kubernetes API  {url}")?;
+        writeln!(out, "kubeconfig      {}", kubeconfig.display())?;
+        if let Some((node, socket)) = node {
+            writeln!(
+                out,
+                "node            {node} (pods run as processes of this machine; nothing is isolated)"
+            )?;
+            writeln!(out, "node API        {}", socket.display())?;
+            writeln!(out, "try             safepoint {}status", flag(socket))?;
         }
-        std::future::pending::<()>().await;
-    };
-    let supervised = supervisor.run(stop.clone());
-    tokio::pin!(supervised, announce);
-    let mut asked = Interrupts::new()?;
-    let exit = tokio::select! {
-        exit = &mut supervised => exit,
-        () = &mut announce => unreachable!("it waits for ever"),
-        () = asked.next() => {
-            stop.cancel();
-            tokio::select! {
-                exit = &mut supervised => exit,
-                // Who asks twice does not want to wait.
-                () = asked.next() => bail!("stopped at once, at the second signal; nothing that was acknowledged is lost"),
-            }
-        }
-    };
-    match exit {
-        Exit::Stopped => Ok(()),
-        other => bail!("the API could not be kept running ({other:?}); see the log above"),
+        writeln!(out, "and             kubectl --kubeconfig {} get namespaces", kubeconfig.display())?;
+        writeln!(out, "ready in {} ms", age.as_millis())?;
+        out.flush()
     }
 }
 
-fn greet(url: &str, kubeconfig: &Path, age: Duration) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "Kubernetes API  {url}")?;
-    writeln!(out, "kubeconfig      {}", kubeconfig.display())?;
-    writeln!(out, "try             kubectl --kubeconfig {} get namespaces", kubeconfig.display())?;
-    writeln!(out, "ready in {} ms", age.as_millis())?;
-    out.flush()
+/// What a command needs to find the socket: nothing where it is in its usual place.
+fn flag(socket: &Path) -> String {
+    match socket == Path::new("./.safepoint/agent.sock") {
+        true => String::new(),
+        false => format!("--socket {} ", socket.display()),
+    }
 }
 
 /// The embedded API as a module: it is restarted on the same address if it ends.
@@ -92,7 +146,7 @@ struct ApiModule {
 
 impl Module for ApiModule {
     fn spec(&self) -> Spec {
-        Spec::new("apiserver").critical()
+        Spec::new(API).critical()
     }
 
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
@@ -106,28 +160,5 @@ impl Module for ApiModule {
         ctx.ready();
         server.run(ctx.token()).await;
         Ok(())
-    }
-}
-
-/// Ctrl-C and the signal of init.
-struct Interrupts {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Interrupts {
-    fn new() -> Result<Interrupts> {
-        let listen = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Interrupts {
-            interrupt: listen(SignalKind::interrupt())?,
-            terminate: listen(SignalKind::terminate())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
     }
 }

@@ -34,6 +34,7 @@ pub struct Grant {
     pub stops: BTreeSet<Uid>,
     /// Changes in place, of pods and of their configuration, that were pending then: by the digest that may be applied,
     /// none where the object was to go.
+    #[serde(with = "crate::record::pairs")]
     pub updates: BTreeMap<Key, Option<Digest>>,
     /// Revisions that ran here when it was given: a pod of one of these that comes later replaces one that was lost, it
     /// is not newer.

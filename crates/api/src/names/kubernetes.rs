@@ -56,3 +56,6 @@ pub const CONDITION_RESIZE_PENDING: &str = "PodResizePending";
 
 /// Condition on a pod. Written by the kubelet: an in-place resize is under way.
 pub const CONDITION_RESIZE_IN_PROGRESS: &str = "PodResizeInProgress";
+
+/// Annotation on any object. Written by kubectl: what was applied last, so that the next apply can take things out.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

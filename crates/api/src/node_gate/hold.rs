@@ -33,6 +33,9 @@ pub struct Hold {
     /// The holder is gone or the lease ended where it was not safe to let go. It still holds; somebody must look.
     #[serde(default)]
     pub orphaned: bool,
+    /// An override has put it out of force until then; after that it holds again by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspended_until: Option<Time>,
 }
 
 /// Where a hold comes from.

@@ -22,7 +22,7 @@ impl Binary {
     pub(crate) fn start(&self, data: &Path) -> Result<(Vec<Process>, Access)> {
         let mut command = Command::new(&self.0);
         command
-            .args(["up", "--listen", "127.0.0.1:0", "--data"])
+            .args(["up", "--api-only", "--listen", "127.0.0.1:0", "--data"])
             .arg(data)
             .stdin(Stdio::null())
             .stdout(Stdio::piped());

@@ -25,7 +25,7 @@ impl Server {
         let log = data.with_extension("log");
         let errors = File::options().create(true).append(true).open(&log).context("cannot write the log")?;
         let mut child = Command::new(env!("CARGO_BIN_EXE_safepoint"))
-            .args(["up", "--listen", "127.0.0.1:0", "--data"])
+            .args(["up", "--api-only", "--listen", "127.0.0.1:0", "--data"])
             .arg(data)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

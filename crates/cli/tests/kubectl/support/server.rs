@@ -82,7 +82,7 @@ impl Server {
             .args(["-c", LEASH, "leash"])
             .arg(removed.unwrap_or(Path::new("")))
             .arg(env!("CARGO_BIN_EXE_safepoint"))
-            .args(["up", "--listen", "127.0.0.1:0", "--data"])
+            .args(["up", "--api-only", "--listen", "127.0.0.1:0", "--data"])
             .arg(folder.join("data"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

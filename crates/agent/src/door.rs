@@ -1,0 +1,233 @@
+//! The process door: what the gate has admitted, as processes of this machine.
+//!
+//! Level triggered both ways. Whenever the gate has decided something, the door looks at everything it has admitted and
+//! tells the runtime what is new; whenever the gate begins anew, everything is reported again. So nothing is lost when
+//! either of them is killed, and an effect that nobody heard is carried out all the same.
+
+mod health;
+mod show;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use safepoint_core::{Blocker, BlockerReason, Event, Key, Mode, PartName, Subject, Uid};
+use safepoint_runtime::{OpenError, Options, Report, Runtime};
+use safepoint_supervisor::{Ctx, Fault, Module, Spec};
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::journal::Body;
+use crate::keeper::{self, Desk};
+use crate::reporter::{Confirmations, Statuses};
+use crate::version;
+use health::Healths;
+use show::{Shown, Told};
+
+/// The name of the module, and of the part that has to be ready before a freeze can be promised.
+pub(crate) const NAME: &str = "process-door";
+
+/// The door as a module.
+pub(crate) struct ProcessDoor {
+    pub(crate) node: String,
+    pub(crate) desk: Desk,
+    pub(crate) options: Options,
+    pub(crate) statuses: Arc<Statuses>,
+    pub(crate) ends: Arc<Confirmations>,
+}
+
+/// The door at work.
+struct Open<'a> {
+    door: &'a ProcessDoor,
+    runtime: Arc<Runtime>,
+    told: Arc<Told>,
+    healths: Healths,
+    /// Pods of which nothing is left and that the gate has not taken out of its record yet.
+    ended: BTreeMap<Uid, Key>,
+    /// Pods that ran before the gate knew of them. What they read is not known until the cluster says it again.
+    adopted: BTreeSet<Uid>,
+}
+
+// === impl ProcessDoor ===
+
+impl Module for ProcessDoor {
+    fn spec(&self) -> Spec {
+        Spec::new(NAME).after([keeper::NAME])
+    }
+
+    async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
+        let (mut effects, mut starts) = (self.desk.effects(), self.desk.starts());
+        self.report_part(Some("is starting")).await?;
+        let options = self.options.clone();
+        let opened =
+            tokio::task::spawn_blocking(move || Runtime::open(options)).await.map_err(Fault::transient)?;
+        let runtime = Arc::new(opened.map_err(|error| match error {
+            OpenError::Locked { .. } => Fault::dependency("the folder of the pods", error),
+            error => Fault::transient(error),
+        })?);
+        let (driven, stop) = (Arc::clone(&runtime), ctx.token());
+        ctx.spawn("runtime", async move {
+            driven.run(stop).await;
+            Ok(())
+        });
+        let mut open = Open {
+            door: self,
+            runtime,
+            told: Arc::default(),
+            healths: Healths::default(),
+            ended: BTreeMap::new(),
+            adopted: BTreeSet::new(),
+        };
+        open.adopt().await?;
+        open.show().await?;
+        self.report_part(None).await?;
+        ctx.ready();
+        loop {
+            tokio::select! {
+                report = open.runtime.next_report() => open.take(report).await?,
+                effect = effects.recv() => match effect {
+                    Ok(_) | Err(RecvError::Lagged(_)) => {
+                        // Whatever else has happened is seen by the same look.
+                        while effects.try_recv().is_ok() {}
+                        open.show().await?;
+                    }
+                    Err(RecvError::Closed) => return Ok(()),
+                },
+                changed = starts.changed() => {
+                    if changed.is_err() {
+                        return Ok(());
+                    }
+                    self.report_part(None).await?;
+                    open.adopt().await?;
+                    open.report_again().await?;
+                    open.show().await?;
+                }
+                () = ctx.cancelled() => return Ok(()),
+            }
+        }
+    }
+}
+
+impl ProcessDoor {
+    /// Whether a freeze could be enforced here.
+    async fn report_part(&self, problem: Option<&str>) -> Result<(), Fault> {
+        let part = PartName::from(NAME);
+        let blocker = |problem: &str| Blocker {
+            reason: BlockerReason::NotReady,
+            subject: Subject::Part(part.clone()),
+            message: problem.into(),
+        };
+        let event =
+            Event::PartReported { part: part.clone(), blockers: problem.map(blocker).into_iter().collect() };
+        self.desk.bring(event, Vec::new()).await.map_err(Fault::transient)
+    }
+}
+
+// === impl Open ===
+
+impl Open<'_> {
+    /// Tells a gate that does not know what runs, what does. Nothing is started or stopped by that.
+    async fn adopt(&mut self) -> Result<(), Fault> {
+        let knows = self.look(|gate, _| !gate.is_sealed() && !gate.slots().is_empty()).await?;
+        if knows {
+            return Ok(());
+        }
+        let (mut running, mut bodies) = (Vec::new(), Vec::new());
+        for found in self.runtime.found().iter().filter(|found| found.ending.is_none()) {
+            match version::of_pod(&self.door.node, &found.manifest) {
+                Ok(Some((key, version))) => {
+                    let json = serde_json::to_vec(&*found.manifest).map_err(Fault::transient)?;
+                    bodies.push(Body::new(&key, &version, json));
+                    self.adopted.insert(version.uid.clone());
+                    running.push((key, version));
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::error!(pod = %found.name, %error, "something runs that cannot be adopted");
+                }
+            }
+        }
+        self.bring(Event::Adopted(running), bodies).await
+    }
+
+    /// Shows the runtime what has been admitted since.
+    async fn show(&mut self) -> Result<(), Fault> {
+        let told = Arc::clone(&self.told);
+        let shown = self.look(move |gate, journal| Shown::new(gate, journal, &told)).await?;
+        let Shown { told, pods, mode } = shown.map_err(Fault::transient)?;
+        if mode == Mode::Open {
+            self.adopted.clear();
+        }
+        for pod in pods {
+            let uid = Uid::from(pod.uid.as_str());
+            let lacks = told.pods.get(&uid).is_some_and(|pod| pod.lacks_configs);
+            if self.adopted.contains(&uid) && lacks && pod.ending.is_none() {
+                continue;
+            }
+            self.adopted.remove(&uid);
+            self.runtime.want(pod);
+        }
+        self.told = Arc::new(told);
+        self.forget_ended();
+        self.report_configs().await
+    }
+
+    /// The gate has written down that these are gone: now the cluster may hear of it, and the folder may go.
+    fn forget_ended(&mut self) {
+        let (told, door, runtime) = (&self.told, self.door, &self.runtime);
+        let healths = &mut self.healths;
+        self.ended.retain(|uid, key| {
+            let still = told.pods.contains_key(uid);
+            if !still {
+                runtime.forget(uid.as_str());
+                door.statuses.remove(uid);
+                door.ends.add(key.clone(), uid.clone());
+                healths.remove(uid);
+            }
+            still
+        });
+    }
+
+    async fn take(&mut self, report: Report) -> Result<(), Fault> {
+        let key = Key::pod(&report.namespace, &report.name);
+        let uid = Uid::from(report.uid.as_str());
+        self.door.statuses.set(uid.clone(), Arc::new(report.status.clone()));
+        let event = self.healths.take(key.clone(), &report);
+        if report.ended {
+            self.ended.insert(uid.clone(), key.clone());
+            self.bring(Event::Ended { key, uid }, Vec::new()).await?;
+            // The look comes after the commit, so what it shows is durable.
+            return self.show().await;
+        }
+        self.bring(event, Vec::new()).await?;
+        self.report_configs().await
+    }
+
+    /// Tells a gate that has begun anew how everything is.
+    async fn report_again(&mut self) -> Result<(), Fault> {
+        self.told = Arc::default();
+        for event in self.healths.again() {
+            self.bring(event, Vec::new()).await?;
+        }
+        for (uid, key) in self.ended.clone() {
+            self.bring(Event::Ended { key, uid }, Vec::new()).await?;
+        }
+        Ok(())
+    }
+
+    async fn report_configs(&mut self) -> Result<(), Fault> {
+        for event in self.healths.configs(&self.told) {
+            self.bring(event, Vec::new()).await?;
+        }
+        Ok(())
+    }
+
+    async fn bring(&self, event: Event, bodies: Vec<Body>) -> Result<(), Fault> {
+        self.door.desk.bring(event, bodies).await.map_err(Fault::transient)
+    }
+
+    async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&safepoint_core::Gate, &crate::journal::Journal) -> T + Send + 'static,
+    ) -> Result<T, Fault> {
+        self.door.desk.look(look).await.map_err(Fault::transient)
+    }
+}

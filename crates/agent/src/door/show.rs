@@ -1,0 +1,155 @@
+//! What the gate has admitted, in the runtime's words, and which of it the runtime has not been told yet.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use safepoint_core::{Applied, Gate, Key, Kind, Mode, Stage, Uid, Version};
+use safepoint_runtime::{Config, ConfigKey, ConfigKind, Configs, Wanted};
+use serde_json::Value;
+
+use crate::journal::{BodyKey, Journal};
+
+/// The kubelet's, where a pod does not say.
+const GRACE: Duration = Duration::from_secs(30);
+
+/// What the runtime has been told.
+#[derive(Default, Debug)]
+pub(super) struct Told {
+    pub(super) pods: BTreeMap<Uid, ToldPod>,
+    pub(super) configs: BTreeMap<Key, Arc<Config>>,
+}
+
+/// Of one pod.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct ToldPod {
+    pub(super) key: Key,
+    digest: String,
+    ending: bool,
+    /// The configuration it was given, by the version of each.
+    pub(super) configs: BTreeMap<Key, String>,
+    /// Whether it uses something that has not been admitted or is not there.
+    pub(super) lacks_configs: bool,
+}
+
+/// A look at everything that has been admitted.
+pub(super) struct Shown {
+    pub(super) told: Told,
+    /// What is new of it.
+    pub(super) pods: Vec<Wanted>,
+    pub(super) mode: Mode,
+}
+
+/// Why it cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ShowError {
+    #[error("cannot read the journal: {0}")]
+    Storage(#[from] redb::Error),
+    #[error("the journal has no readable body of {0}")]
+    Body(String),
+}
+
+// === impl Shown ===
+
+impl Shown {
+    pub(super) fn new(gate: &Gate, journal: &Journal, before: &Told) -> Result<Self, ShowError> {
+        let mut told = Told::default();
+        for (key, version) in
+            gate.slots().iter().filter_map(|(key, slot)| Some((key, &slot.applied.as_ref()?.version)))
+        {
+            if !key.kind.runs() {
+                let is = version_of(version);
+                let known = before.configs.get(key).filter(|config| config.version == is);
+                let config = match known {
+                    Some(config) => Arc::clone(config),
+                    None => {
+                        Arc::new(Config { version: is, data: data(key.kind, &body(journal, key, version)?) })
+                    }
+                };
+                told.configs.insert(key.clone(), config);
+            }
+        }
+        let mut pods = Vec::new();
+        for (key, slot) in gate.slots().iter().filter(|(key, _)| key.kind == Kind::Pod) {
+            let Some(applied) = &slot.applied else { continue };
+            let uses = applied.version.uses.iter();
+            let configs: BTreeMap<Key, Arc<Config>> =
+                uses.filter_map(|key| Some((key.clone(), Arc::clone(told.configs.get(key)?)))).collect();
+            let pod = ToldPod {
+                key: key.clone(),
+                digest: applied.version.digest.to_string(),
+                ending: applied.stage == Stage::Ending,
+                configs: configs.iter().map(|(key, config)| (key.clone(), config.version.clone())).collect(),
+                lacks_configs: configs.len() < applied.version.uses.len(),
+            };
+            if before.pods.get(&applied.version.uid) != Some(&pod) {
+                pods.push(wanted(journal, key, slot.wanted.as_ref(), applied, configs)?);
+            }
+            told.pods.insert(applied.version.uid.clone(), pod);
+        }
+        Ok(Self { told, pods, mode: gate.mode() })
+    }
+}
+
+fn wanted(
+    journal: &Journal,
+    key: &Key,
+    asked: Option<&Version>,
+    applied: &Applied,
+    configs: BTreeMap<Key, Arc<Config>>,
+) -> Result<Wanted, ShowError> {
+    let manifest = body(journal, key, &applied.version)?;
+    let ending = match applied.stage {
+        Stage::Delivered(_) => None,
+        Stage::Ending => {
+            // How long it may take is said by whoever deleted it; a pod that is gone from the API has said it itself.
+            let deletion = asked.filter(|asked| asked.deleting && asked.uid == applied.version.uid);
+            let said = match deletion {
+                Some(asked) => body(journal, key, asked)?["metadata"]["deletionGracePeriodSeconds"].as_u64(),
+                None => None,
+            };
+            let own = || manifest["spec"]["terminationGracePeriodSeconds"].as_u64();
+            Some(said.or_else(own).map_or(GRACE, Duration::from_secs))
+        }
+    };
+    Ok(Wanted {
+        namespace: key.namespace.to_string(),
+        name: key.name.to_string(),
+        uid: applied.version.uid.to_string(),
+        version: applied.version.digest.to_string(),
+        manifest: Arc::new(manifest),
+        configs: Arc::new(Configs(
+            configs.into_iter().map(|(key, config)| (config_key(&key), config)).collect(),
+        )),
+        ending,
+    })
+}
+
+fn body(journal: &Journal, key: &Key, version: &Version) -> Result<Value, ShowError> {
+    let missing = || ShowError::Body(key.to_string());
+    let body = journal.body(&BodyKey::new(key, version))?.ok_or_else(missing)?;
+    serde_json::from_slice(&body).map_err(|_| missing())
+}
+
+pub(super) fn config_key(key: &Key) -> ConfigKey {
+    let kind = if key.kind == Kind::Secret { ConfigKind::Secret } else { ConfigKind::ConfigMap };
+    ConfigKey { kind, name: key.name.to_string() }
+}
+
+/// One text for one version of one object: names are reused.
+pub(super) fn version_of(version: &Version) -> String {
+    format!("{}/{}", version.uid, version.digest)
+}
+
+/// The decoded contents of a ConfigMap or Secret.
+fn data(kind: Kind, object: &Value) -> BTreeMap<String, Vec<u8>> {
+    let texts = |field: &str| object[field].as_object().cloned().unwrap_or_default().into_iter();
+    let plain = texts("data").filter(|_| kind == Kind::ConfigMap);
+    let plain = plain.filter_map(|(name, value)| Some((name, value.as_str()?.as_bytes().to_vec())));
+    let encoded = texts(if kind == Kind::Secret { "data" } else { "binaryData" });
+    // The API server takes nothing that is not base64.
+    let decoded = encoded.filter_map(|(name, value)| Some((name, STANDARD.decode(value.as_str()?).ok()?)));
+    plain.chain(decoded).collect()
+}

@@ -1,0 +1,133 @@
+//! One batch of the gate task: steps, one commit, then what may be seen.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use safepoint_core::{Answer, AuditLine, Effect, Gate, Holder, Outcome, Record, RequestId};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::desk::{Input, Look};
+use crate::clock::Clock;
+use crate::facts::Facts;
+use crate::faults;
+use crate::journal::{Commit, CommitError, Journal};
+use crate::orders::kept_answer;
+
+/// The gate, its journal, and who waits for what.
+pub(crate) struct Keeper {
+    gate: Gate,
+    journal: Journal,
+    clock: Arc<dyn Clock>,
+    facts: Arc<Facts>,
+    next: u64,
+    /// Who waits for an answer, and under which name the answer is to be kept.
+    waiting: HashMap<RequestId, Waiting>,
+    commit: Commit,
+    effects: Vec<Effect>,
+    looks: Vec<Look>,
+}
+
+struct Waiting {
+    reply: oneshot::Sender<Answer>,
+    order: Option<String>,
+    /// What the gate calls the caller, and what the audit log does.
+    known_as: Option<(Holder, String)>,
+}
+
+// === impl Keeper ===
+
+impl Keeper {
+    pub(super) fn new(journal: Journal, gate: Gate, clock: Arc<dyn Clock>, facts: Arc<Facts>) -> Self {
+        Self {
+            gate,
+            journal,
+            clock,
+            facts,
+            next: 0,
+            waiting: HashMap::new(),
+            commit: Commit::default(),
+            effects: Vec::new(),
+            looks: Vec::new(),
+        }
+    }
+
+    /// Works through a batch. Returns what may now be seen; callers have had their answers.
+    pub(super) fn work(&mut self, batch: Vec<Input>) -> Result<Vec<Effect>, CommitError> {
+        for input in batch {
+            match input {
+                Input::Event { event, bodies } => {
+                    self.commit.bodies.extend(bodies);
+                    let outcome = self.gate.step(event, self.clock.now());
+                    self.take(outcome);
+                }
+                Input::Ask { asking, reply } => {
+                    self.next += 1;
+                    let id = RequestId(self.next);
+                    let order = asking.keep_answer.clone();
+                    let known_as = asking.known_as.clone().map(|name| (asking.caller.clone(), name));
+                    self.waiting.insert(id, Waiting { reply, order, known_as });
+                    let mut outcome = self.gate.step(asking.into_event(id), self.clock.now());
+                    self.name_caller(id, &mut outcome);
+                    self.take(outcome);
+                }
+                Input::Keep(what) => self.commit.answers.extend(what),
+                Input::Look(look) => self.looks.push(look),
+            }
+        }
+        self.finish()
+    }
+
+    /// A hold is known by its holder's name; the audit log also says which process spoke.
+    fn name_caller(&self, id: RequestId, outcome: &mut Outcome) {
+        let Some(Waiting { known_as: Some((caller, name)), .. }) = self.waiting.get(&id) else { return };
+        for record in &mut outcome.records {
+            if let Record::Audit(AuditLine { by: Some(by), .. }) = record
+                && by == caller
+            {
+                by.name = name.as_str().into();
+            }
+        }
+    }
+
+    pub(super) fn take(&mut self, outcome: Outcome) {
+        self.commit.records.extend(outcome.records);
+        for effect in &outcome.effects {
+            if let Effect::Answer(id, answer) = effect
+                && let Some(Waiting { order: Some(order), .. }) = self.waiting.get(id)
+            {
+                let kept = kept_answer(answer, self.gate.wall());
+                self.commit.answers.push((order.clone(), kept));
+            }
+        }
+        self.effects.extend(outcome.effects);
+    }
+
+    /// Durable first, then visible.
+    pub(super) fn finish(&mut self) -> Result<Vec<Effect>, CommitError> {
+        let commit = std::mem::take(&mut self.commit);
+        if !commit.records.is_empty() || !commit.answers.is_empty() {
+            let begun = Instant::now();
+            self.journal.commit(&commit)?;
+            self.facts.committed(begun.elapsed());
+        }
+        self.facts.take(&self.gate, &self.effects);
+        faults::point("keeper: before the answers");
+        let mut seen = Vec::new();
+        for effect in std::mem::take(&mut self.effects) {
+            match effect {
+                Effect::Answer(id, answer) => {
+                    if let Some(waiting) = self.waiting.remove(&id) {
+                        // A caller that has gone away does not undo what it asked for.
+                        let _ = waiting.reply.send(answer);
+                    }
+                }
+                effect => seen.push(effect),
+            }
+        }
+        for look in self.looks.drain(..) {
+            look(&self.gate, &self.journal);
+        }
+        Ok(seen)
+    }
+}

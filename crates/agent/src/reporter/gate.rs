@@ -1,0 +1,125 @@
+//! The status of the NodeGate: what the gate does and why, in the cluster's sight.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use safepoint_api::node_gate::NodeGateStatus;
+use safepoint_nodeapi::view;
+use safepoint_supervisor::{Ctx, Fault, Module, Spec};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::{Patience, something};
+use crate::cluster::{CallError, Cluster, Patch};
+use crate::keeper::{self, Desk};
+use crate::link::Link;
+use crate::orders::{self, Obeyed};
+use crate::overseer::Overseer;
+
+/// The name of the module.
+pub(crate) const NAME: &str = "gate-status";
+/// Changes come in bursts, and a fleet has many nodes: no more than one write in this time.
+const PACE: Duration = Duration::from_secs(1);
+
+/// The module.
+pub(crate) struct GateStatus {
+    pub(crate) node: String,
+    pub(crate) cluster: Cluster,
+    pub(crate) desk: Desk,
+    pub(crate) link: Link,
+    pub(crate) obeyed: watch::Receiver<Obeyed>,
+    pub(crate) overseer: Arc<Overseer>,
+}
+
+// === impl GateStatus ===
+
+impl Module for GateStatus {
+    fn spec(&self) -> Spec {
+        Spec::new(NAME).after([keeper::NAME])
+    }
+
+    async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
+        let (mut effects, mut starts, mut link) =
+            (self.desk.effects(), self.desk.starts(), self.link.watch());
+        let (mut obeyed, mut health) = (self.obeyed.clone(), self.overseer.changes()?);
+        let (mut of, mut last) = (String::new(), None);
+        let mut patience = Patience::default();
+        ctx.ready();
+        loop {
+            if self.link.now().connected {
+                match self.write(&mut of, &mut last).await? {
+                    true => patience.worked(),
+                    false => patience.failed(),
+                }
+            }
+            tokio::time::sleep(PACE).await;
+            tokio::select! {
+                more = something(&mut effects) => if !more { return Ok(()) },
+                changed = starts.changed() => if changed.is_err() { return Ok(()) },
+                changed = link.changed() => {
+                    changed.map_err(Fault::transient)?;
+                    // Somebody may have changed it meanwhile.
+                    last = None;
+                }
+                changed = obeyed.changed() => changed.map_err(Fault::transient)?,
+                changed = health.changed() => changed.map_err(Fault::transient)?,
+                () = patience.wait() => {}
+                () = ctx.cancelled() => return Ok(()),
+            }
+        }
+    }
+}
+
+impl GateStatus {
+    /// Writes the status if it is news. False: it has to be tried again.
+    async fn write(&self, of: &mut String, last: &mut Option<NodeGateStatus>) -> Result<bool, Fault> {
+        let mut next = self.desk.look(|gate, _| view::gate_status(gate)).await.map_err(Fault::transient)?;
+        let obeyed = self.obeyed.borrow().clone();
+        if *of != obeyed.gate {
+            (*of, *last) = (obeyed.gate.clone(), None);
+        }
+        (next.observed_generation, next.orders) = (obeyed.generation, obeyed.answers);
+        next.modules = self.overseer.modules();
+        next.agent_version = Some(env!("CARGO_PKG_VERSION").to_owned());
+        let Some(next) = view::news(last.as_ref(), view::limited(next)) else { return Ok(true) };
+        match self.patch(&next).await {
+            Ok(()) => {
+                *last = Some(next);
+                Ok(true)
+            }
+            // The hub makes it when it sees the node.
+            Err(error) if error.code() == Some(404) => Ok(false),
+            Err(error) => {
+                tracing::warn!(%error, "cannot write the status of the NodeGate");
+                Ok(false)
+            }
+        }
+    }
+
+    async fn patch(&self, status: &NodeGateStatus) -> Result<(), CallError> {
+        let mut status =
+            serde_json::to_value(status).map_err(|error| CallError::Garbled(error.to_string()))?;
+        // What is left out of a merge patch stays as it was.
+        let all = [
+            "observedGeneration",
+            "state",
+            "since",
+            "holder",
+            "reason",
+            "holds",
+            "blockers",
+            "held",
+            "grants",
+            "orders",
+            "modules",
+            "conditions",
+        ];
+        if let Value::Object(members) = &mut status {
+            for name in all {
+                members.entry(name).or_insert(Value::Null);
+            }
+        }
+        let resource = orders::resource().named(&self.node).part("status");
+        self.cluster.patch(&resource, Patch::Merge, &json!({"status": status})).await.map(drop)
+    }
+}

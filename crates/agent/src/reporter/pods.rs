@@ -1,0 +1,247 @@
+//! The status of the pods: how they do, that an upgrade of theirs is held, and that they are gone.
+//!
+//! The condition `HeldUpgrade` is written when it begins or ends to be true and at no other time, however slow the link
+//! is: what the API shows and what was written last both count as written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use safepoint_api::names::kubeedge::condition::{HELD_UPGRADE, MESSAGE_ACTIVE, REASON_ACTIVE};
+use safepoint_api::names::safepoint::REASON_RELEASED;
+use safepoint_core::{Effect, Gate, HeldBy, Key, Kind, Timestamp, Uid};
+use safepoint_supervisor::{Ctx, Fault, Module, Spec};
+use serde_json::{Map, Value, json};
+
+use super::{BREATH, Confirmations, Patience, Statuses, written};
+use crate::cluster::{CallError, Cluster, Patch, Resource};
+use crate::digest;
+use crate::faults;
+use crate::keeper::{self, Desk};
+use crate::link::Link;
+use crate::seen::{SeenPod, SeenPods};
+
+/// The name of the module.
+pub(crate) const NAME: &str = "pod-status";
+/// The condition's message once nothing is held any more.
+const MESSAGE_RELEASED: &str = "Pod upgrade is no longer held at the edge.";
+/// So many writes are under way at once.
+const AT_ONCE: usize = 8;
+
+/// The module.
+pub(crate) struct PodStatuses {
+    pub(crate) cluster: Cluster,
+    pub(crate) desk: Desk,
+    pub(crate) link: Link,
+    pub(crate) seen: Arc<SeenPods>,
+    pub(crate) statuses: Arc<Statuses>,
+    pub(crate) ends: Arc<Confirmations>,
+}
+
+/// What was last written of one pod.
+#[derive(Clone, Default, Debug)]
+struct Sent {
+    status: Option<safepoint_core::Digest>,
+    held: Option<bool>,
+    /// The members that the status had: those that go must be taken out by name.
+    members: BTreeSet<String>,
+}
+
+/// Something to write.
+#[derive(Debug)]
+enum Write {
+    Status { uid: Uid, key: Key, change: Value, sent: Sent },
+    End { uid: Uid, key: Key },
+}
+
+// === impl PodStatuses ===
+
+impl Module for PodStatuses {
+    fn spec(&self) -> Spec {
+        Spec::new(NAME).after([keeper::NAME])
+    }
+
+    async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
+        faults::misbehave(&ctx).await?;
+        let (mut seen, mut statuses, mut ends) =
+            (self.seen.changes(), self.statuses.changes(), self.ends.changes());
+        let (mut effects, mut starts, mut link) =
+            (self.desk.effects(), self.desk.starts(), self.link.watch());
+        let mut sent: BTreeMap<Uid, Sent> = BTreeMap::new();
+        let mut patience = Patience::default();
+        ctx.ready();
+        loop {
+            // Nobody would answer, and a call that hangs would keep the others waiting.
+            if self.link.now().connected {
+                match self.round(&mut sent).await? {
+                    true => patience.worked(),
+                    false => patience.failed(),
+                }
+            }
+            tokio::select! {
+                changed = seen.changed() => changed.map_err(Fault::transient)?,
+                changed = statuses.changed() => changed.map_err(Fault::transient)?,
+                changed = ends.changed() => changed.map_err(Fault::transient)?,
+                changed = link.changed() => changed.map_err(Fault::transient)?,
+                changed = starts.changed() => if changed.is_err() { return Ok(()) },
+                more = discarded(&mut effects, &self.ends) => if !more { return Ok(()) },
+                () = patience.wait() => {}
+                () = ctx.cancelled() => return Ok(()),
+            }
+            tokio::time::sleep(BREATH).await;
+        }
+    }
+}
+
+/// Waits for something to happen, and takes note of what never started.
+async fn discarded(
+    effects: &mut tokio::sync::broadcast::Receiver<Arc<Effect>>,
+    ends: &Confirmations,
+) -> bool {
+    match effects.recv().await.as_deref() {
+        Ok(Effect::Discard { key, uid }) => {
+            ends.add(key.clone(), uid.clone());
+            true
+        }
+        Ok(_) | Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => true,
+        Err(tokio::sync::broadcast::error::RecvError::Closed) => false,
+    }
+}
+
+impl PodStatuses {
+    /// Writes what is not written yet. False: something of it has to be tried again.
+    async fn round(&self, sent: &mut BTreeMap<Uid, Sent>) -> Result<bool, Fault> {
+        let (held, now) =
+            self.desk.look(|gate, _| (held_pods(gate), gate.wall())).await.map_err(Fault::transient)?;
+        let seen = self.seen.all();
+        sent.retain(|uid, _| seen.contains_key(uid));
+        let mut writes: Vec<Write> = Vec::new();
+        for (uid, pod) in &seen {
+            let before = sent.get(uid).cloned().unwrap_or_default();
+            writes.extend(self.status_of(uid, pod, held.contains(uid), &before, now));
+        }
+        writes.extend(self.ends.all().into_iter().map(|(uid, key)| Write::End { uid, key }));
+        let mut all_done = true;
+        let mut waiting = writes.into_iter();
+        let mut under_way: FuturesUnordered<_> =
+            waiting.by_ref().take(AT_ONCE).map(|write| self.carry_out(write)).collect();
+        while let Some((write, done)) = under_way.next().await {
+            all_done &= self.note(write, &done, sent);
+            under_way.extend(waiting.next().map(|write| self.carry_out(write)));
+        }
+        Ok(all_done)
+    }
+
+    fn status_of(
+        &self,
+        uid: &Uid,
+        pod: &SeenPod,
+        held: bool,
+        before: &Sent,
+        now: Timestamp,
+    ) -> Option<Write> {
+        let reported = self.statuses.get(uid);
+        let mut next = before.clone();
+        let mut status = Map::new();
+        let mut conditions = Vec::new();
+        if let Some(reported) = &reported {
+            let digest = digest::of(&[reported]);
+            if before.status.as_ref() != Some(&digest) {
+                let members = reported.as_object().cloned().unwrap_or_default();
+                next.members = members.keys().cloned().collect();
+                for gone in before.members.difference(&next.members) {
+                    status.insert(gone.clone(), Value::Null);
+                }
+                status.extend(members);
+                conditions =
+                    status.remove("conditions").and_then(|it| it.as_array().cloned()).unwrap_or_default();
+                next.status = Some(digest);
+            }
+        }
+        let known = before.held.or(pod.held);
+        if held != known.unwrap_or(false) {
+            conditions.push(held_condition(held, now));
+            next.held = Some(held);
+        }
+        if !conditions.is_empty() {
+            status.insert("conditions".into(), Value::Array(conditions));
+        }
+        if status.is_empty() {
+            return None;
+        }
+        let change = json!({"metadata": {"uid": uid.as_str()}, "status": status});
+        Some(Write::Status { uid: uid.clone(), key: pod.key.clone(), change, sent: next })
+    }
+
+    async fn carry_out(&self, write: Write) -> (Write, Result<Value, CallError>) {
+        let done = match &write {
+            Write::Status { key, change, .. } => {
+                self.cluster.patch(&resource(key).part("status"), Patch::Strategic, change).await
+            }
+            Write::End { uid, key } => {
+                let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
+                    "preconditions": {"uid": uid.as_str()}});
+                self.cluster.delete(&resource(key), &options).await
+            }
+        };
+        (write, done)
+    }
+
+    /// Whether that is settled.
+    fn note(&self, write: Write, done: &Result<Value, CallError>, sent: &mut BTreeMap<Uid, Sent>) -> bool {
+        if let Err(error) = done
+            && !error.is_final()
+        {
+            return false;
+        }
+        if let Err(error) = done
+            && !matches!(error.code(), Some(404 | 409))
+        {
+            tracing::warn!(%error, "the cluster does not take what this node says of a pod");
+        }
+        match write {
+            // What is gone or is another one needs no status; what was refused is refused until it changes.
+            Write::Status { uid, sent: now, .. } => drop(sent.insert(uid, now)),
+            Write::End { uid, .. } => self.ends.done(&uid),
+        }
+        true
+    }
+}
+
+fn resource(key: &Key) -> Resource {
+    Resource::core_in(&key.namespace, "pods").named(&key.name)
+}
+
+fn held_condition(held: bool, now: Timestamp) -> Value {
+    let (status, reason, message) = match held {
+        true => ("True", REASON_ACTIVE, MESSAGE_ACTIVE),
+        false => ("False", REASON_RELEASED, MESSAGE_RELEASED),
+    };
+    json!({"type": HELD_UPGRADE, "status": status, "reason": reason, "message": message, "lastTransitionTime": written(now)})
+}
+
+/// The pods of which a change is held: both the one that runs and the one that would follow it. That something has to end
+/// first is order and not a hold.
+pub(crate) fn held_pods(gate: &Gate) -> BTreeSet<Uid> {
+    let mut held = BTreeSet::new();
+    let mut configs: BTreeSet<&Key> = BTreeSet::new();
+    for key in gate.pending() {
+        let Some(slot) = gate.slots().get(key) else { continue };
+        if slot.held.is_none_or(|held| held.by == HeldBy::Predecessor) {
+            continue;
+        }
+        match key.kind {
+            Kind::ConfigMap | Kind::Secret => drop(configs.insert(key)),
+            Kind::Pod | Kind::StaticPod => held.extend(slot.versions().map(|version| version.uid.clone())),
+        }
+    }
+    if !configs.is_empty() {
+        for applied in gate.slots().values().filter_map(|slot| slot.applied.as_ref()) {
+            if applied.version.uses.iter().any(|key| configs.contains(key)) {
+                held.insert(applied.version.uid.clone());
+            }
+        }
+    }
+    held
+}

@@ -1,0 +1,196 @@
+//! The uplink: what the cluster wants of this node, list by list and event by event.
+//!
+//! It forwards and judges nothing. Whenever the gate begins anew or asks for it, everything is listed again.
+
+pub(crate) mod feed;
+mod gather;
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::future::{AbortHandle, Abortable};
+use futures::stream::{SelectAll, Stream, unfold};
+use safepoint_core::{Effect, Key, Kind};
+use safepoint_supervisor::{Ctx, Fault, Module, Spec};
+use serde_json::Value;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::cluster::{Cluster, Query, Resource};
+use crate::door;
+use crate::faults;
+use crate::keeper::{self, Desk};
+use crate::link::Link;
+use crate::seen::SeenPods;
+use feed::{Feed, News};
+use gather::{Gather, Step};
+
+/// The name of the module.
+pub(crate) const NAME: &str = "uplink";
+
+/// The uplink as a module.
+pub(crate) struct Uplink {
+    pub(crate) node: String,
+    pub(crate) cluster: Cluster,
+    pub(crate) desk: Desk,
+    pub(crate) link: Link,
+    pub(crate) seen: Arc<SeenPods>,
+}
+
+/// Whose news it is: of the pods, or of one ConfigMap or Secret.
+type Tagged = (Option<Key>, News);
+type Feeds = SelectAll<Pin<Box<dyn Stream<Item = Tagged> + Send>>>;
+
+/// One round, from a complete list on.
+struct Round<'a> {
+    uplink: &'a Uplink,
+    gather: Gather,
+    feeds: Feeds,
+    followed: BTreeMap<Key, AbortHandle>,
+}
+
+// === impl Uplink ===
+
+impl Module for Uplink {
+    fn spec(&self) -> Spec {
+        Spec::new(NAME).after([keeper::NAME, door::NAME])
+    }
+
+    async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
+        faults::misbehave(&ctx).await?;
+        let mut starts = self.desk.starts();
+        let mut effects = self.desk.effects();
+        loop {
+            starts.mark_unchanged();
+            let mut round = Round::begin(self);
+            // Whether the cluster can be reached is shown, and is no reason not to be ready: the gate does without.
+            ctx.ready();
+            loop {
+                tokio::select! {
+                    news = round.feeds.next() => {
+                        let Some(news) = news else { return Err(Fault::transient("the feeds have ended")) };
+                        if !round.take(news).await? {
+                            break;
+                        }
+                    }
+                    effect = effects.recv() => match effect.as_deref() {
+                        Ok(Effect::Relist) | Err(RecvError::Lagged(_)) => break,
+                        Ok(_) => {}
+                        Err(RecvError::Closed) => return Ok(()),
+                    },
+                    changed = starts.changed() => {
+                        if changed.is_err() {
+                            return Ok(());
+                        }
+                        break;
+                    }
+                    () = ctx.cancelled() => return Ok(()),
+                }
+            }
+        }
+    }
+}
+
+// === impl Round ===
+
+impl<'a> Round<'a> {
+    fn begin(uplink: &'a Uplink) -> Self {
+        let mut round = Self {
+            uplink,
+            gather: Gather::new(&uplink.node),
+            feeds: SelectAll::new(),
+            followed: BTreeMap::new(),
+        };
+        let query = Query::field("spec.nodeName", &uplink.node);
+        round.feeds.push(stream(None, Feed::new(uplink.cluster.clone(), Resource::core("pods"), query)));
+        round
+    }
+
+    /// Takes one piece of news. False: what was said makes no sense, begin anew.
+    async fn take(&mut self, (of, news): Tagged) -> Result<bool, Fault> {
+        let steps = match (of, news) {
+            (None, News::Listed(pods)) => {
+                self.uplink.link.up();
+                self.uplink.seen.listed(&pods);
+                self.gather.pods_listed(&pods)
+            }
+            (None, News::Live) => {
+                self.uplink.link.up();
+                return Ok(true);
+            }
+            (None, News::Changed(pod)) => {
+                self.uplink.seen.changed(&pod);
+                self.gather.pod_changed(&pod)
+            }
+            (None, News::Gone(pod)) => {
+                self.uplink.seen.gone(&pod);
+                self.gather.pod_gone(&pod)
+            }
+            (None, News::Lost(error)) => {
+                self.uplink.link.down(error.to_string());
+                return Ok(true);
+            }
+            (Some(key), News::Listed(objects)) => self.gather.config_is(&key, objects.first()),
+            (Some(key), News::Changed(object)) => self.gather.config_is(&key, Some(&object)),
+            (Some(key), News::Gone(_)) => self.gather.config_is(&key, None),
+            (Some(_), News::Live) => return Ok(true),
+            (Some(key), News::Lost(error)) if error.is_final() => {
+                tracing::warn!(object = %key, %error, "cannot read configuration that a pod uses");
+                self.gather.config_is(&key, None)
+            }
+            (Some(key), News::Lost(_)) => Ok(self.gather.config_unclear(&key)),
+        };
+        match steps {
+            Ok(steps) => self.carry_out(steps).await.map(|()| true),
+            Err(error) => {
+                self.uplink.link.down(format!("the cluster shows something that cannot be read: {error}"));
+                tokio::time::sleep(feed::pause(4)).await;
+                Ok(false)
+            }
+        }
+    }
+
+    async fn carry_out(&mut self, steps: Vec<Step>) -> Result<(), Fault> {
+        for step in steps {
+            match step {
+                Step::Follow(key) => self.follow(key),
+                Step::Leave(key) => {
+                    if let Some(handle) = self.followed.remove(&key) {
+                        handle.abort();
+                    }
+                }
+                Step::Observe(event, bodies) => {
+                    self.uplink.desk.bring(event, bodies).await.map_err(Fault::transient)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, key: Key) {
+        let plural = match key.kind {
+            Kind::Secret => "secrets",
+            Kind::ConfigMap | Kind::Pod | Kind::StaticPod => "configmaps",
+        };
+        let resource = Resource::core_in(&key.namespace, plural);
+        // A node may read single objects only, and to read one by name is to select it by name.
+        let query = Query::field("metadata.name", &key.name);
+        let feed = Feed::new(self.uplink.cluster.clone(), resource, query);
+        let (handle, registration) = AbortHandle::new_pair();
+        self.feeds.push(Box::pin(Abortable::new(stream(Some(key.clone()), feed), registration)));
+        self.followed.insert(key, handle);
+    }
+}
+
+fn stream(key: Option<Key>, feed: Feed) -> Pin<Box<dyn Stream<Item = Tagged> + Send>> {
+    Box::pin(unfold((key, feed), |(key, mut feed)| async move {
+        let news = feed.next().await;
+        Some(((key.clone(), news), (key, feed)))
+    }))
+}
+
+/// The metadata of an object.
+pub(crate) fn metadata<'a>(object: &'a Value, field: &str) -> &'a str {
+    object["metadata"][field].as_str().unwrap_or_default()
+}

@@ -1,0 +1,66 @@
+//! `safepoint agent`: the node side alone, against any Kubernetes.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use safepoint_agent::{Agent, Cluster, Kubeconfig, MachineClock, Options};
+use safepoint_supervisor::{Config, Supervisor};
+
+use crate::args::agent::AgentArgs;
+use crate::args::node::NodeArgs;
+use crate::supervise::supervise;
+
+/// Runs until it is told to stop. `age` says how long the process has been running.
+pub(crate) fn run(args: &AgentArgs, age: impl Fn() -> Duration) -> Result<()> {
+    // One worker: the agent shares a small machine with what it protects, and what blocks has threads of its own.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(8)
+        .enable_all()
+        .build()
+        .context("cannot start")?;
+    runtime.block_on(serve(args, age))
+}
+
+async fn serve(args: &AgentArgs, age: impl Fn() -> Duration) -> Result<()> {
+    let kubeconfig = Kubeconfig::read(&args.kubeconfig)?;
+    let mut options = options(&args.node, &args.data, Cluster::connect(&kubeconfig)?)?;
+    if let Some(socket) = &args.listen_socket {
+        options.socket.clone_from(socket);
+    }
+    let (node, socket) = (options.node.clone(), options.socket.clone());
+    let builder = Supervisor::builder(Config::default()).record_failures_in(&args.data);
+    let (builder, registered) = Agent::new(options).register(builder);
+    let supervisor = builder.build()?;
+    registered.supervised_by(supervisor.handle());
+    supervise(supervisor, || async {
+        // Nobody may be reading; that is no reason to stop.
+        let _ = greet(&node, &socket, age());
+    })
+    .await
+}
+
+fn greet(node: &str, socket: &Path, age: Duration) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "node            {node}")?;
+    writeln!(out, "node API        {}", socket.display())?;
+    writeln!(out, "ready in {} ms", age.as_millis())?;
+    out.flush()
+}
+
+/// An agent as the command line wants it.
+pub(crate) fn options(args: &NodeArgs, data: &Path, cluster: Cluster) -> Result<Options> {
+    // Not the path of the program: it may be replaced by a newer one while pods run.
+    let shim: Vec<OsString> = vec!["/proc/self/exe".into(), "shim".into()];
+    let data = std::path::absolute(data).context("cannot tell where the data folder is")?;
+    let name = args.name().map_err(|problem| anyhow!(problem))?;
+    let mut options = Options::new(name, data, cluster, shim);
+    options.group.clone_from(&args.group);
+    options.compat = args.compat.iter().map(|compat| (compat.0, compat.1)).collect();
+    options.clock = Arc::new(MachineClock::new(args.trust_clock));
+    Ok(options)
+}

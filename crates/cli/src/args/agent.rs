@@ -1,0 +1,32 @@
+//! The arguments of `safepoint agent`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::node::NodeArgs;
+
+/// What `safepoint agent` was asked for.
+#[derive(Args, Debug)]
+pub(crate) struct AgentArgs {
+    /// The kubeconfig of this node: where the cluster is, and who the node is to it.
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
+    pub(crate) kubeconfig: PathBuf,
+    /// The folder that keeps the journal and the pods. Made if it is not there.
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/safepoint", env = "SAFEPOINT_DATA")]
+    pub(crate) data: PathBuf,
+    /// The unix socket of the node API. Left out: `agent.sock` in the data folder.
+    #[arg(long, value_name = "PATH", env = "SAFEPOINT_SOCKET")]
+    pub(crate) listen_socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) node: NodeArgs,
+}
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  # this machine as a node of a cluster, with its pods as host processes
+  safepoint agent --kubeconfig /etc/safepoint/node.kubeconfig --listen-socket /run/safepoint/agent.sock
+
+  # and the API that KubeEdge's clients know, on its own port
+  safepoint agent --kubeconfig node.kubeconfig --compat kubeedge
+
+Under systemd: Type=notify, and KillMode=process so that the pods live on while the agent is restarted.";

@@ -1,0 +1,76 @@
+//! Finding the cluster, and what its errors mean for a person.
+
+use std::error::Error as _;
+use std::path::{Path, PathBuf};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+
+use super::Cluster;
+use crate::commands::via::Access;
+use crate::problem::{Exit, Problem};
+
+/// Where `safepoint up` puts it, in the folder it was started in.
+const NEARBY: &str = "./.safepoint/kubeconfig";
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// The gate of this node, through the cluster that a kubeconfig names.
+    pub(crate) async fn connect(node: &str, access: &Access, quiet: bool) -> Result<Self, Problem> {
+        let file = access.kubeconfig.clone().or_else(nearby);
+        let read = match &file {
+            Some(file) => Kubeconfig::read_from(file),
+            None => Kubeconfig::read(),
+        };
+        let unreadable = |error: &dyn std::fmt::Display| {
+            let file = file.as_deref().map_or_else(|| "the kubeconfig".into(), Path::to_string_lossy);
+            Problem::failed(format!("cannot read {file}: {error}"))
+                .hint("say where it is with --kubeconfig or $KUBECONFIG")
+        };
+        let kubeconfig = read.map_err(|error| unreadable(&error))?;
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        let config = config.map_err(|error| unreadable(&error))?;
+        let client = Client::try_from(config).map_err(|error| problem(&error))?;
+        Ok(Self { gates: Api::all(client), node: node.to_owned(), quiet })
+    }
+}
+
+fn nearby() -> Option<PathBuf> {
+    let nearby = Path::new(NEARBY);
+    (std::env::var_os("KUBECONFIG").is_none_or(|named| named.is_empty()) && nearby.exists())
+        .then(|| nearby.into())
+}
+
+/// An error of the cluster's, in plain words.
+pub(super) fn problem(error: &kube::Error) -> Problem {
+    match error {
+        kube::Error::Api(status) => {
+            let exit = match status.code {
+                404 => Exit::NotFound,
+                409 => Exit::Refused,
+                _ => Exit::Failed,
+            };
+            let problem = Problem::new(exit, format!("the cluster says no: {}", status.message));
+            match status.code {
+                401 | 403 => {
+                    problem.hint("the kubeconfig's user needs to get and patch nodegates.safepoint.dev")
+                }
+                404 => problem.hint("the definitions are in deploy/crds: `kubectl apply -f deploy/crds`"),
+                422 => Problem { exit: Exit::Usage, ..problem },
+                _ => problem,
+            }
+        }
+        other => {
+            let mut message = "cannot reach the cluster".to_owned();
+            let mut cause = other.source();
+            while let Some(source) = cause {
+                message = format!("{message}: {source}");
+                cause = source.source();
+            }
+            Problem::new(Exit::Unreachable, message)
+                .hint("is it running? `kubectl get nodes` with the same kubeconfig tells")
+        }
+    }
+}
