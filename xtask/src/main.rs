@@ -5,6 +5,7 @@ mod crds;
 mod kubernetes;
 mod model;
 mod steps;
+mod suites;
 mod test;
 mod tidy;
 mod tools;

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 
 use crate::steps::{Steps, cargo, run as run_command};
+use crate::suites::{self, count};
 use crate::{kubernetes, model, tidy, tools};
 
 /// Runs all checks.
@@ -20,9 +21,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
             &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"],
         ))
     });
-    steps.count("tests", || {
-        count_tests(cargo(root, &["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]))
-    });
+    steps.count("tests", || suites::run(root));
     steps.count("documentation tests", || count_tests(cargo(root, &["test", "--workspace", "--doc"])));
     steps.check("documentation", || {
         let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--quiet"]);
@@ -63,26 +62,4 @@ fn count_tests(mut command: Command) -> Result<(usize, usize)> {
     let status = child.wait().context("cargo test did not end")?;
     // A binary that does not compile, or dies, prints no closing line.
     Ok((passed, if status.success() { failed } else { failed.max(1) }))
-}
-
-/// The number before a word in `ok. 12 passed; 0 failed; …`.
-fn count(result: &str, word: &str) -> usize {
-    let mut words = result.split([' ', ';']).filter(|word| !word.is_empty()).peekable();
-    while let Some(number) = words.next() {
-        if words.peek() == Some(&word) {
-            return number.parse().unwrap_or_default();
-        }
-    }
-    0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::count;
-
-    #[test]
-    fn closing_lines_are_read() {
-        let line = "FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 1 filtered out; finished in 0.5s";
-        assert_eq!((count(line, "passed"), count(line, "failed"), count(line, "other")), (12, 3, 0));
-    }
 }

@@ -17,7 +17,7 @@ use serde_json::json;
 use world::{World, held};
 
 /// As many as a node takes.
-const PODS: usize = 110;
+const PODS: u64 = 110;
 /// Long enough that a tick of the clock is nothing.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -32,38 +32,41 @@ fn main() {
 }
 
 async fn measure() {
+    // For whoever looks for what costs so much: fewer pods and less patience give an answer sooner.
+    let pods = number("SAFEPOINT_BENCH_PODS").unwrap_or(PODS);
+    let idle = number("SAFEPOINT_BENCH_SECONDS").map_or(IDLE, Duration::from_secs);
     let mut world = World::new().await;
     let empty = resident(world.agent_pid());
-    for number in 0..PODS {
+    for number in 0..pods {
         world.pod(&format!("pod-{number}"), held()).await;
     }
-    for number in 0..PODS {
+    for number in 0..pods {
         world.until_ready(&format!("pod-{number}")).await;
     }
     let full = resident(world.agent_pid());
-    println!("resident memory with no pod           {empty:>8.1} MiB");
-    println!("resident memory with {PODS} pods         {full:>8.1} MiB");
+    println!("resident memory with no pod           {empty}");
+    println!("resident memory with {pods} pods         {full}");
     // Not what is left of starting them: what it takes to know them.
     world.kill_agent();
     world.start_agent();
     world
         .until("everything is reported again", async |world| {
-            (world.local("GET", "/v1/status", None).await.1["pods"] == PODS).then_some(())
+            (world.local("GET", "/v1/status", None).await.1["pods"] == pods).then_some(())
         })
         .await;
     tokio::time::sleep(Duration::from_secs(5)).await;
-    println!("the same after a restart of the agent {:>8.1} MiB", resident(world.agent_pid()));
+    println!("the same after a restart of the agent {}", resident(world.agent_pid()));
 
     let (before, begun) = (ticks(world.agent_pid()), Instant::now());
-    tokio::time::sleep(IDLE).await;
+    tokio::time::sleep(idle).await;
     let per_second = rustix::param::clock_ticks_per_second() as f64;
     let used = (ticks(world.agent_pid()) - before) as f64 / per_second;
     println!(
         "processor when nothing happens        {:>8.3} % of a core, over {} s",
         used / begun.elapsed().as_secs_f64() * 100.0,
-        IDLE.as_secs()
+        idle.as_secs()
     );
-    println!("resident memory after that            {:>8.1} MiB", resident(world.agent_pid()));
+    println!("resident memory after that            {}", resident(world.agent_pid()));
     release(&world).await;
 }
 
@@ -101,11 +104,18 @@ async fn release(world: &World) {
     println!("syncs before a release is answered    {syncs:>8}");
 }
 
-/// In MiB.
-fn resident(pid: u32) -> f64 {
+/// In MiB, and how much of it is the agent's own: the rest is pages of files, the program's for the most part.
+fn resident(pid: u32) -> String {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+    let read = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
+    };
+    format!("{:>8.1} MiB, of it {:.1} MiB anonymous", read("VmRSS:"), read("RssAnon:"))
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 /// Of the processor, in its own unit.

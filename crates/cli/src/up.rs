@@ -5,6 +5,7 @@
 
 mod demo;
 
+use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -86,7 +87,14 @@ async fn serve(args: &UpArgs, age: impl Fn() -> Duration) -> Result<()> {
             eprintln!("error: the demo cannot go on: {error:#}");
         }
     })
-    .await
+    .await?;
+    let running = fs::read_dir(args.data.join("agent/runtime/pods")).map_or(0, Iterator::count);
+    if running > 0 {
+        println!(
+            "stopped; {running} pods run on, and the next `safepoint up` takes them up again (to end them: kubectl delete pod)"
+        );
+    }
+    Ok(())
 }
 
 /// The embedded API as the agent's cluster.

@@ -7,7 +7,7 @@ mod events;
 mod options;
 mod step;
 
-use safepoint_core::{Config, Event, Gate, Guard, Health, Key, Kind, Now, Records, Span, Timestamp};
+use safepoint_core::{Config, Event, Gate, Guard, Health, Key, Kind, Now, Record, Records, Span, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::history::History;
@@ -155,6 +155,28 @@ impl World {
             outcome.records.into_iter().for_each(|record| world.journal.put(record));
         }
         world
+    }
+
+    /// The rows that are durable now.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Record> {
+        let Records { node, slots, holds, grants, replacements, buried, installed } = self.journal.clone();
+        let node = node.map(|node| Record::Node(Box::new(node)));
+        let slots = slots.into_iter().map(|(key, slot)| Record::Slot(key, Some(slot)));
+        let holds = holds.into_iter().map(|(id, hold)| Record::Hold(id, Some(hold)));
+        let grants = grants.into_iter().map(|(workload, grant)| Record::Grant(workload, Some(grant)));
+        let replacements =
+            replacements.into_iter().map(|(workload, row)| Record::Replacement(workload, Some(row)));
+        let buried = buried.into_iter().map(|(number, uid)| Record::Buried(number, Some(uid)));
+        let installed = installed.into_iter().map(|(number, row)| Record::Installed(number, Some(row)));
+        node.into_iter()
+            .chain(slots)
+            .chain(holds)
+            .chain(grants)
+            .chain(replacements)
+            .chain(buried)
+            .chain(installed)
+            .collect()
     }
 
     /// What comes of an action. The invariants that speak about steps are checked on the way.

@@ -1,3 +1,5 @@
+//! The journal as it is on disk.
+
 use safepoint_core::{
     Ask, Config, Event, Gate, Holder, Now, Origin, Request, RequestId, Scope, Sighting, Span, Timestamp,
 };

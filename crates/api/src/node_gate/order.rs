@@ -65,7 +65,7 @@ pub struct Release {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Thaw {
-    /// The ids of the holds to end, as the status shows them. Left out: every node-wide hold.
+    /// The ids of the freezes to end, as the status shows them. Left out: every freeze.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 16), inner(length(min = 1, max = 253)))]
     #[x_kube(merge_strategy = ListMerge::Set)]

@@ -1,3 +1,5 @@
+//! What is told when, and what is claimed to be complete.
+
 use serde_json::json;
 
 use super::*;

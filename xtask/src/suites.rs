@@ -1,0 +1,131 @@
+//! The test binaries of the workspace, two at a time.
+//!
+//! `cargo test` runs one after the other. Many of ours wait more than they compute (for disks, processes, servers), so on two
+//! cores two of them take little longer than one. What a binary prints is shown as a whole when it has ended.
+
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::steps::{cargo, stopwatch};
+
+/// Begun first, because they take longest: otherwise the last of them would run alone.
+const LONG: [&str; 5] = ["node", "kill", "kubectl", "conformance", "safepoint_model"];
+const AT_ONCE: usize = 2;
+
+/// One test binary.
+struct Suite {
+    name: String,
+    program: PathBuf,
+    /// The package's folder, in which cargo would run it.
+    folder: PathBuf,
+}
+
+/// Builds and runs all of them. Returns how many tests passed and how many failed.
+pub(crate) fn run(root: &Path) -> Result<(usize, usize)> {
+    let mut suites = build(root)?;
+    suites.sort_by_key(|suite| LONG.iter().position(|long| *long == suite.name).unwrap_or(LONG.len()));
+    let waiting = Mutex::new(VecDeque::from(suites));
+    let totals = Mutex::new((0, 0));
+    let problem = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(suite) = waiting.lock().ok().and_then(|mut waiting| waiting.pop_front()) {
+                    match suite.run() {
+                        Ok((passed, failed)) => {
+                            if let Ok(mut totals) = totals.lock() {
+                                *totals = (totals.0 + passed, totals.1 + failed);
+                            }
+                        }
+                        Err(error) => {
+                            if let Ok(mut problem) = problem.lock() {
+                                problem.get_or_insert(error);
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    });
+    if let Some(error) = problem.into_inner().ok().flatten() {
+        return Err(error);
+    }
+    totals.into_inner().ok().context("a test run was cut off")
+}
+
+/// Builds them. Where they end up is cargo's to say.
+fn build(root: &Path) -> Result<Vec<Suite>> {
+    let arguments = [
+        "test",
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--tests",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+    ];
+    let output = cargo(root, &arguments).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("the tests do not build");
+    }
+    let messages = String::from_utf8(output.stdout).context("cargo says something that is not text")?;
+    let suites = messages.lines().filter_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        let is_test = message["profile"]["test"].as_bool() == Some(true);
+        let program = PathBuf::from(message["executable"].as_str().filter(|_| is_test)?);
+        let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+        Some(Suite { name: message["target"]["name"].as_str()?.to_owned(), program, folder })
+    });
+    Ok(suites.collect())
+}
+
+impl Suite {
+    fn run(&self) -> Result<(usize, usize)> {
+        let mut command = Command::new(&self.program);
+        command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder).env("CARGO", env!("CARGO"));
+        let (output, took) = stopwatch(|| command.stdin(Stdio::null()).output());
+        let output = output.with_context(|| format!("cannot run {}", self.program.display()))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let mut out = io::stdout().lock();
+        writeln!(out, "--- {} ({:.1} s)", self.name, took.as_secs_f64())?;
+        out.write_all(&output.stdout)?;
+        if !output.status.success() {
+            out.write_all(&output.stderr)?;
+        }
+        let (mut passed, mut failed) = (0, 0);
+        for result in text.lines().filter_map(|line| line.strip_prefix("test result: ")) {
+            passed += count(result, "passed");
+            failed += count(result, "failed");
+        }
+        // A binary that dies prints no closing line.
+        Ok((passed, if output.status.success() { failed } else { failed.max(1) }))
+    }
+}
+
+/// The number before a word in `ok. 12 passed; 0 failed; …`.
+pub(crate) fn count(result: &str, word: &str) -> usize {
+    let mut words = result.split([' ', ';']).filter(|word| !word.is_empty()).peekable();
+    while let Some(number) = words.next() {
+        if words.peek() == Some(&word) {
+            return number.parse().unwrap_or_default();
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::count;
+
+    #[test]
+    fn closing_lines_are_read() {
+        let line = "FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 1 filtered out; finished in 0.5s";
+        assert_eq!((count(line, "passed"), count(line, "failed"), count(line, "other")), (12, 3, 0));
+    }
+}
