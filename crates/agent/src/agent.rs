@@ -26,11 +26,11 @@ use crate::link::Link;
 use crate::local::{LocalNode, Parts};
 use crate::orders::{Obeyed, Orders};
 use crate::overseer::Overseer;
+use crate::reporter::Statuses;
 use crate::reporter::events::Events;
 use crate::reporter::gate::GateStatus;
 use crate::reporter::node::{Machine, NodeStatus};
 use crate::reporter::pods::PodStatuses;
-use crate::reporter::{Confirmations, Statuses};
 use crate::seen::SeenPods;
 use crate::socket::{CompatModule, SocketModule};
 use crate::uplink::Uplink;
@@ -118,8 +118,7 @@ impl Agent {
         let (notices, _) = broadcast::channel(EFFECTS);
         let desk = Desk::new(inbox, effects.clone(), started);
         let link = Link::new(Arc::clone(&clock));
-        let (seen, statuses, ends) =
-            (Arc::<SeenPods>::default(), Arc::<Statuses>::default(), Arc::<Confirmations>::default());
+        let (seen, statuses) = (Arc::<SeenPods>::default(), Arc::<Statuses>::default());
         let (facts, overseer) = (Arc::<Facts>::default(), Arc::<Overseer>::default());
         let address: IpAddr = runtime.address;
         let local = LocalNode(Arc::new(Parts {
@@ -148,7 +147,7 @@ impl Agent {
                 desk: desk.clone(),
                 options: runtime,
                 statuses: Arc::clone(&statuses),
-                ends: Arc::clone(&ends),
+                link: link.clone(),
             },
             uplink: Uplink {
                 node: node.clone(),
@@ -164,7 +163,6 @@ impl Agent {
                 link: link.clone(),
                 seen,
                 statuses,
-                ends,
             },
             gate_status: GateStatus {
                 node: node.clone(),

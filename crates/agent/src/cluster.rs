@@ -116,16 +116,26 @@ impl Cluster {
         loop {
             let page = query.page(PAGE, next.as_deref());
             let mut answer = self.call(Method::GET, &format!("{}?{page}", resource.path()), None).await?;
+            // Whatever is not in a list is gone, so it had better be one.
+            let is_list =
+                answer.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
+            let version = answer
+                .pointer("/metadata/resourceVersion")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
+            if !is_list || version.is_empty() {
+                return Err(CallError::Garbled("it is no list".into()));
+            }
             match answer["items"].take() {
                 Value::Array(page) => items.extend(page),
                 Value::Null => {}
-                other => return Err(CallError::Garbled(format!("a list whose items are {other}"))),
+                _ => return Err(CallError::Garbled("it is a list without items".into())),
             }
             let metadata = &answer["metadata"];
-            let version = metadata["resourceVersion"].as_str().unwrap_or_default();
             next = metadata["continue"].as_str().filter(|token| !token.is_empty()).map(str::to_owned);
             if next.is_none() {
-                return Ok(List { items, version: version.to_owned() });
+                return Ok(List { items, version });
             }
         }
     }
@@ -140,7 +150,9 @@ impl Cluster {
         let request = request(Method::GET, &format!("{}?{}", resource.path(), query.watch(after)), None)?;
         let answer = self.answer(request).await?;
         if answer.status() != StatusCode::OK {
-            return Err(refusal(answer.status(), &collect(answer).await?));
+            let status = answer.status();
+            let body = tokio::time::timeout(TIMEOUT, collect(answer)).await.map_err(|_| late())??;
+            return Err(refusal(status, &body));
         }
         Ok(Watch::new(answer.into_body()))
     }

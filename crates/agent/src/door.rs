@@ -10,14 +10,15 @@ mod show;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use safepoint_core::{Blocker, BlockerReason, Event, Key, Mode, PartName, Subject, Uid};
-use safepoint_runtime::{OpenError, Options, Report, Runtime};
+use safepoint_core::{Blocker, BlockerReason, Event, Key, PartName, Subject, Uid};
+use safepoint_runtime::{Found, OpenError, Options, Report, Runtime, Wanted};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::journal::Body;
 use crate::keeper::{self, Desk};
-use crate::reporter::{Confirmations, Statuses};
+use crate::link::Link;
+use crate::reporter::Statuses;
 use crate::version;
 use health::Healths;
 use show::{Shown, Told};
@@ -31,7 +32,7 @@ pub(crate) struct ProcessDoor {
     pub(crate) desk: Desk,
     pub(crate) options: Options,
     pub(crate) statuses: Arc<Statuses>,
-    pub(crate) ends: Arc<Confirmations>,
+    pub(crate) link: Link,
 }
 
 /// The door at work.
@@ -78,6 +79,7 @@ impl Module for ProcessDoor {
         };
         open.adopt().await?;
         open.show().await?;
+        open.end_again()?;
         self.report_part(None).await?;
         ctx.ready();
         loop {
@@ -131,7 +133,8 @@ impl Open<'_> {
             return Ok(());
         }
         let (mut running, mut bodies) = (Vec::new(), Vec::new());
-        for found in self.runtime.found().iter().filter(|found| found.ending.is_none()) {
+        // Those that were ending as well: whether they still shall, the cluster says again.
+        for found in self.runtime.found().map_err(Fault::transient)? {
             match version::of_pod(&self.door.node, &found.manifest) {
                 Ok(Some((key, version))) => {
                     let json = serde_json::to_vec(&*found.manifest).map_err(Fault::transient)?;
@@ -150,16 +153,15 @@ impl Open<'_> {
 
     /// Shows the runtime what has been admitted since.
     async fn show(&mut self) -> Result<(), Fault> {
-        let told = Arc::clone(&self.told);
-        let shown = self.look(move |gate, journal| Shown::new(gate, journal, &told)).await?;
-        let Shown { told, pods, mode } = shown.map_err(Fault::transient)?;
-        if mode == Mode::Open {
-            self.adopted.clear();
-        }
+        let (told, synced) = (Arc::clone(&self.told), self.door.link.is_synced());
+        let shown = self.look(move |gate, journal| Shown::new(gate, journal, &told, synced)).await?;
+        let Shown { mut told, pods } = shown.map_err(Fault::transient)?;
         for pod in pods {
             let uid = Uid::from(pod.uid.as_str());
             let lacks = told.pods.get(&uid).is_some_and(|pod| pod.lacks_configs);
             if self.adopted.contains(&uid) && lacks && pod.ending.is_none() {
+                // It has what it reads on disk, and the gate does not know it yet. It is looked at again.
+                told.pods.remove(&uid);
                 continue;
             }
             self.adopted.remove(&uid);
@@ -170,16 +172,35 @@ impl Open<'_> {
         self.report_configs().await
     }
 
-    /// The gate has written down that these are gone: now the cluster may hear of it, and the folder may go.
+    /// Ends anew what was ending when the agent died, where the gate has already taken note of the end and nobody else would
+    /// speak of it again: its folder is still there.
+    fn end_again(&self) -> Result<(), Fault> {
+        let found = self.runtime.found().map_err(Fault::transient)?;
+        for found in found.into_iter().filter(|found| found.ending.is_some()) {
+            if !self.told.pods.contains_key(&Uid::from(found.uid.as_str())) {
+                let Found { namespace, name, uid, version, manifest, ending } = found;
+                self.runtime.want(Wanted {
+                    namespace,
+                    name,
+                    uid,
+                    version,
+                    manifest,
+                    configs: Arc::default(),
+                    ending,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The gate has written down that these are gone: the folder may go.
     fn forget_ended(&mut self) {
-        let (told, door, runtime) = (&self.told, self.door, &self.runtime);
-        let healths = &mut self.healths;
-        self.ended.retain(|uid, key| {
+        let (told, door, runtime, healths) = (&self.told, self.door, &self.runtime, &mut self.healths);
+        self.ended.retain(|uid, _| {
             let still = told.pods.contains_key(uid);
             if !still {
                 runtime.forget(uid.as_str());
                 door.statuses.remove(uid);
-                door.ends.add(key.clone(), uid.clone());
                 healths.remove(uid);
             }
             still

@@ -10,10 +10,10 @@
 mod audit;
 mod bodies;
 mod error;
+mod open;
 mod rows;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinition};
@@ -69,53 +69,6 @@ pub(crate) struct Commit {
 // === impl Journal ===
 
 impl Journal {
-    /// Opens the journal in a folder, and reads it.
-    pub(crate) fn open(folder: &Path) -> Result<(Self, Found), OpenError> {
-        fs::create_dir_all(folder).map_err(|source| OpenError::Folder { path: folder.into(), source })?;
-        let path = folder.join("journal.redb");
-        let is_new = !path.exists();
-        match Self::read(&path) {
-            Ok((journal, _)) if is_new => Ok((journal, Found::Nothing)),
-            Ok((journal, records)) => Ok((journal, Found::Records(Box::new(records)))),
-            Err(OpenError::Unreadable { why, .. }) => {
-                let kept = set_aside(&path)?;
-                let (journal, _) = Self::read(&path)?;
-                Ok((journal, Found::Unreadable { why, kept }))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn read(path: &Path) -> Result<(Self, Records), OpenError> {
-        let unreadable = |why: String| OpenError::Unreadable { path: path.into(), why };
-        let database = redb::Builder::new()
-            .set_cache_size(CACHE)
-            .create(path)
-            .map_err(|error| OpenError::of_database(path, error))?;
-        let broken = |error: redb::Error| unreadable(error.to_string());
-        let write = database.begin_write().map_err(|error| broken(error.into()))?;
-        {
-            let mut meta = write.open_table(META).map_err(|error| broken(error.into()))?;
-            let format =
-                meta.get("format").map_err(|error| broken(error.into()))?.map(|format| format.value());
-            match format {
-                None => drop(meta.insert("format", FORMAT).map_err(|error| broken(error.into()))?),
-                Some(FORMAT) => {}
-                Some(format) => return Err(OpenError::Format { path: path.into(), format }),
-            }
-            write.open_table(ROWS).map_err(|error| broken(error.into()))?;
-            write.open_table(ANSWERS).map_err(|error| broken(error.into()))?;
-            write.open_table(bodies::BODIES).map_err(|error| broken(error.into()))?;
-            write.open_table(audit::LINES).map_err(|error| broken(error.into()))?;
-        }
-        write.commit().map_err(|error| broken(error.into()))?;
-        let records = rows::read(&database).map_err(&unreadable)?;
-        let log = audit::Head::read(&database).map_err(&unreadable)?;
-        let journal = Self { database, log };
-        journal.check_bodies(&records).map_err(&unreadable)?;
-        Ok((journal, records))
-    }
-
     /// Makes it durable, all or nothing. After an error it is unknown what the disk has: open the journal again.
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<(), CommitError> {
         faults::point("journal: before the write");
@@ -174,28 +127,6 @@ impl Journal {
     pub(crate) fn log(&self, after: u64, limit: usize) -> Result<Page, redb::Error> {
         audit::page(&self.database, after, limit)
     }
-
-    /// Every version that a slot names has its body.
-    fn check_bodies(&self, records: &Records) -> Result<(), String> {
-        for (key, slot) in &records.slots {
-            for version in slot.versions() {
-                let body = BodyKey::new(key, version);
-                if self.body(&body).map_err(|error| error.to_string())?.is_none() {
-                    return Err(format!("the body of {key} is missing"));
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Gives an unreadable file a name under which nobody opens it.
-fn set_aside(path: &Path) -> Result<PathBuf, OpenError> {
-    let free = (1..).map(|number: u32| path.with_extension(format!("redb.unreadable-{number}")));
-    let kept =
-        free.into_iter().find(|kept| !kept.exists()).unwrap_or_else(|| path.with_extension("unreadable"));
-    fs::rename(path, &kept).map_err(|source| OpenError::Folder { path: path.into(), source })?;
-    Ok(kept)
 }
 
 /// The name of an object in the tables.

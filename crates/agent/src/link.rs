@@ -1,6 +1,7 @@
 //! Whether the cluster can be reached, for whoever wants to know.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp as Moment;
 use tokio::sync::watch;
@@ -12,6 +13,7 @@ use crate::clock::Clock;
 pub(crate) struct Link {
     clock: Arc<dyn Clock>,
     state: watch::Sender<LinkState>,
+    synced: Arc<AtomicBool>,
 }
 
 /// What is known of it.
@@ -27,7 +29,7 @@ pub(crate) struct LinkState {
 
 impl Link {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { clock, state: watch::Sender::default() }
+        Self { clock, state: watch::Sender::default(), synced: Arc::default() }
     }
 
     pub(crate) fn up(&self) {
@@ -36,6 +38,16 @@ impl Link {
 
     pub(crate) fn down(&self, message: String) {
         self.change(false, Some(message));
+    }
+
+    /// The gate has been told all configuration that there is.
+    pub(crate) fn synced(&self) {
+        self.synced.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether it ever has, since the agent began.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.synced.load(Ordering::SeqCst)
     }
 
     pub(crate) fn now(&self) -> LinkState {

@@ -62,6 +62,8 @@ struct Ordered {
     uid: String,
     generation: Option<i64>,
     spec: NodeGateSpec,
+    /// The orders that were answered, as the cluster shows it: a second memory, for a node that has lost its own.
+    answered: BTreeSet<String>,
 }
 
 /// What is kept of a freeze that was ordered.
@@ -142,12 +144,14 @@ async fn follow(mut feed: Feed, tell: watch::Sender<Option<Ordered>>) -> Result<
         };
         let Some(mut gate) = found else { continue };
         let (uid, generation) = (metadata(&gate, "uid").to_owned(), gate["metadata"]["generation"].as_i64());
+        let orders = gate["status"]["orders"].as_array().into_iter().flatten();
+        let answered = orders.filter_map(|order| order["id"].as_str().map(str::to_owned)).collect();
         let spec = match gate["spec"].take() {
             Value::Null => Ok(NodeGateSpec::default()),
             spec => serde_json::from_value(spec),
         };
         match spec {
-            Ok(spec) => drop(tell.send_replace(Some(Ordered { uid, generation, spec }))),
+            Ok(spec) => drop(tell.send_replace(Some(Ordered { uid, generation, spec, answered }))),
             Err(error) => {
                 tracing::error!(%error, "the orders in the NodeGate cannot be read; what was ordered before stands");
             }
@@ -156,7 +160,12 @@ async fn follow(mut feed: Feed, tell: watch::Sender<Option<Ordered>>) -> Result<
 }
 
 impl Orders {
-    async fn obey(&self, ctx: &Ctx, ordered: &Ordered, tried: &mut Option<Instant>) -> Result<(), Fault> {
+    async fn obey(
+        &self,
+        ctx: &Ctx,
+        ordered: &Ordered,
+        tried: &mut Option<(HoldId, Instant)>,
+    ) -> Result<(), Fault> {
         let spec = &ordered.spec;
         let (holds, kept) = self
             .desk
@@ -173,13 +182,22 @@ impl Orders {
             .map_err(Fault::transient)?;
         let kept: BTreeMap<String, Vec<u8>> = kept.map_err(Fault::transient)?.into_iter().collect();
         if let Some((freeze, id)) = self.freeze_or_thaw(ordered, &holds, &kept).await?
-            && tried.is_none_or(|tried| tried.elapsed() >= RETRY)
+            && tried.as_ref().is_none_or(|(tried, at)| *tried != id || at.elapsed() >= RETRY)
         {
-            *tried = Some(Instant::now());
+            *tried = Some((id.clone(), Instant::now()));
             self.take(ctx, freeze, &id);
         }
         for order in &spec.orders {
             if kept.contains_key(&format!("{ANSWER}{}", order.id)) {
+                continue;
+            }
+            if ordered.answered.contains(&order.id) {
+                let answer =
+                    translate::not_understood("it was answered before this node lost its record".into());
+                self.desk
+                    .keep(vec![(format!("{ANSWER}{}", order.id), Some(answer))])
+                    .await
+                    .map_err(Fault::transient)?;
                 continue;
             }
             let asking = translate::order(order);
@@ -299,16 +317,22 @@ impl Orders {
         });
     }
 
-    /// A longer lease under the same id extends the freeze.
+    /// A longer lease under the same id extends the freeze, and one that is gone from the order leaves it without end.
     async fn lengthen(&self, freeze: &Freeze, id: &HoldId, hold: &Hold) -> Result<(), Fault> {
-        let Some((lease, known)) = freeze.lease.as_ref().map(translate::lease).zip(hold.lease) else {
-            return Ok(());
+        let ask = match (freeze.lease.as_ref().map(translate::lease), hold.lease) {
+            (Some(lease), Some(known)) if lease.length > known.length => {
+                Ask::Renew { id: id.clone(), length: Some(lease.length) }
+            }
+            (None, Some(_)) if hold.kind == HoldKind::Freeze => Ask::Freeze {
+                id: id.clone(),
+                reason: freeze.reason.as_str().into(),
+                lease: None,
+                settle: SETTLE,
+                keep_barrier: freeze.hold_barrier,
+            },
+            _ => return Ok(()),
         };
-        if lease.length > known.length {
-            let ask = Ask::Renew { id: id.clone(), length: Some(lease.length) };
-            self.desk.ask(remote(hold.holder.clone(), ask)).await.map_err(Fault::transient)?;
-        }
-        Ok(())
+        self.desk.ask(remote(hold.holder.clone(), ask)).await.map(drop).map_err(Fault::transient)
     }
 }
 

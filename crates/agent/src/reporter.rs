@@ -5,7 +5,6 @@
 //! true, compare it with what they last wrote, and write the difference, so that nothing is lost to a restart, a full
 //! queue or a day without a link.
 
-mod confirm;
 pub(crate) mod events;
 pub(crate) mod gate;
 pub(crate) mod node;
@@ -20,7 +19,6 @@ use tokio::sync::broadcast;
 
 use crate::uplink::feed::pause;
 
-pub(crate) use confirm::Confirmations;
 pub(crate) use statuses::Statuses;
 
 /// How the API writes a time.
@@ -43,6 +41,17 @@ struct Patience(u32);
 impl Patience {
     fn worked(&mut self) {
         self.0 = 0;
+    }
+
+    fn note(&mut self, worked: bool) {
+        match worked {
+            true => self.worked(),
+            false => self.failed(),
+        }
+    }
+
+    fn is_well(&self) -> bool {
+        self.0 == 0
     }
 
     fn failed(&mut self) {

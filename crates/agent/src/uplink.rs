@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use futures::future::{AbortHandle, Abortable};
 use futures::stream::{SelectAll, Stream, unfold};
-use safepoint_core::{Effect, Key, Kind};
+use safepoint_core::{Effect, Event, Gate, Key, Kind};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
@@ -24,7 +24,7 @@ use crate::keeper::{self, Desk};
 use crate::link::Link;
 use crate::seen::SeenPods;
 use feed::{Feed, News};
-use gather::{Gather, Step};
+use gather::{Gather, Known, Step};
 
 /// The name of the module.
 pub(crate) const NAME: &str = "uplink";
@@ -63,7 +63,7 @@ impl Module for Uplink {
         let mut effects = self.desk.effects();
         loop {
             starts.mark_unchanged();
-            let mut round = Round::begin(self);
+            let mut round = Round::begin(self).await?;
             // Whether the cluster can be reached is shown, and is no reason not to be ready: the gate does without.
             ctx.ready();
             loop {
@@ -95,16 +95,17 @@ impl Module for Uplink {
 // === impl Round ===
 
 impl<'a> Round<'a> {
-    fn begin(uplink: &'a Uplink) -> Self {
+    async fn begin(uplink: &'a Uplink) -> Result<Self, Fault> {
+        let known = uplink.desk.look(|gate, _| known(gate)).await.map_err(Fault::transient)?;
         let mut round = Self {
             uplink,
-            gather: Gather::new(&uplink.node),
+            gather: Gather::new(&uplink.node, known),
             feeds: SelectAll::new(),
             followed: BTreeMap::new(),
         };
         let query = Query::field("spec.nodeName", &uplink.node);
         round.feeds.push(stream(None, Feed::new(uplink.cluster.clone(), Resource::core("pods"), query)));
-        round
+        Ok(round)
     }
 
     /// Takes one piece of news. False: what was said makes no sense, begin anew.
@@ -131,15 +132,22 @@ impl<'a> Round<'a> {
                 self.uplink.link.down(error.to_string());
                 return Ok(true);
             }
-            (Some(key), News::Listed(objects)) => self.gather.config_is(&key, objects.first()),
+            (Some(key), News::Listed(objects)) => {
+                // A server that does not select gives others as well.
+                let named = objects.iter().find(|object| metadata(object, "name") == &*key.name);
+                self.gather.config_is(&key, named)
+            }
             (Some(key), News::Changed(object)) => self.gather.config_is(&key, Some(&object)),
             (Some(key), News::Gone(_)) => self.gather.config_is(&key, None),
             (Some(_), News::Live) => return Ok(true),
             (Some(key), News::Lost(error)) if error.is_final() => {
                 tracing::warn!(object = %key, %error, "cannot read configuration that a pod uses");
-                self.gather.config_is(&key, None)
+                Ok(self.gather.config_refused(&key))
             }
-            (Some(key), News::Lost(_)) => Ok(self.gather.config_unclear(&key)),
+            (Some(key), News::Lost(error)) => {
+                tracing::debug!(object = %key, %error, "cannot read configuration that a pod uses");
+                Ok(self.gather.config_unclear(&key))
+            }
         };
         match steps {
             Ok(steps) => self.carry_out(steps).await.map(|()| true),
@@ -161,7 +169,11 @@ impl<'a> Round<'a> {
                     }
                 }
                 Step::Observe(event, bodies) => {
+                    let all = matches!(&event, Event::Observed { complete, .. } if complete.contains(&Kind::ConfigMap) || complete.contains(&Kind::Secret));
                     self.uplink.desk.bring(event, bodies).await.map_err(Fault::transient)?;
+                    if all {
+                        self.uplink.link.synced();
+                    }
                 }
             }
         }
@@ -181,6 +193,20 @@ impl<'a> Round<'a> {
         self.feeds.push(Box::pin(Abortable::new(stream(Some(key.clone()), feed), registration)));
         self.followed.insert(key, handle);
     }
+}
+
+fn known(gate: &Gate) -> Known {
+    let mut known = Known::default();
+    for (key, slot) in gate.slots() {
+        if key.kind.runs() {
+            known.pods.extend(slot.versions().map(|version| version.uid.clone()));
+        } else if let Some(version) =
+            slot.wanted.as_ref().or(slot.applied.as_ref().map(|applied| &applied.version))
+        {
+            known.configs.insert(key.clone(), version.clone());
+        }
+    }
+    known
 }
 
 fn stream(key: Option<Key>, feed: Feed) -> Pin<Box<dyn Stream<Item = Tagged> + Send>> {

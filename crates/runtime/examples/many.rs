@@ -35,7 +35,7 @@ async fn main() {
             ending,
         });
     };
-    let all = if n_pods == 0 { runtime.found().len() } else { n_pods };
+    let all = if n_pods == 0 { runtime.found().map_or(0, |found| found.len()) } else { n_pods };
     (0..all).for_each(|n| want(n, (n_pods == 0).then_some(Duration::from_secs(1))));
     let reports = async {
         let mut done = BTreeSet::new();

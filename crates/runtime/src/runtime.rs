@@ -141,8 +141,11 @@ impl Runtime {
 
     /// What the folder says was wanted, for a user that lost its own record. Read from disk each time: they are
     /// big, and asked for once.
-    pub fn found(&self) -> Vec<Found> {
-        find(&self.shared.options.folder.join("pods")).unwrap_or_default()
+    ///
+    /// # Errors
+    /// If the folder cannot be read: that nothing was found would be another thing.
+    pub fn found(&self) -> Result<Vec<Found>, OpenError> {
+        find(&self.shared.options.folder.join("pods"))
     }
 
     /// Says what shall be of a pod: start, change in place, end. The newest word counts; repeating one changes nothing.

@@ -180,8 +180,9 @@ impl Kubeconfig {
         let chain = source(user.client_certificate_data, user.client_certificate, "client-certificate")?;
         let key = source(user.client_key_data, user.client_key, "client-key")?;
         let token = match (user.token, user.token_file) {
-            (Some(token), _) => Some(Source::Bytes(token.into_bytes())),
-            (None, Some(path)) => Some(Source::File(folder.join(path))),
+            // A file is there because it changes.
+            (_, Some(path)) => Some(Source::File(folder.join(path))),
+            (Some(token), None) => Some(Source::Bytes(token.into_bytes())),
             (None, None) => None,
         };
         let identity = match (chain, key, token) {

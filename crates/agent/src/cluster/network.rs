@@ -1,12 +1,12 @@
 //! The way to a cluster over TLS. One HTTP/2 connection carries every call and every watch: a node that follows a hundred
 //! ConfigMaps must not cost a hundred connections.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Request, Uri, header};
+use http::{HeaderValue, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt, Full};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector};
 use hyper_util::client::legacy::Client;
@@ -28,10 +28,13 @@ const CONNECT: Duration = Duration::from_secs(10);
 
 /// A server and who we are to it.
 pub(super) struct Network {
-    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    https: HttpsConnector<HttpConnector>,
+    client: Arc<Mutex<Http>>,
     server: Uri,
     token: Option<Source>,
 }
+
+type Http = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// The node's certificate, read anew for every connection: it rotates.
 #[derive(Debug)]
@@ -94,14 +97,8 @@ impl Network {
                     .wrap_connector(connector)
             }
         };
-        let client = Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .http2_keep_alive_interval(PING)
-            .http2_keep_alive_timeout(PING)
-            .http2_keep_alive_while_idle(true)
-            .build(https);
-        Ok(Self { client, server: config.server.clone(), token })
+        let client = Arc::new(Mutex::new(client(https.clone())));
+        Ok(Self { https, client, server: config.server.clone(), token })
     }
 
     fn addressed(&self, mut request: Request<Full<Bytes>>) -> Result<Request<Full<Bytes>>, BoxError> {
@@ -125,12 +122,27 @@ impl Network {
     }
 }
 
+fn client(https: HttpsConnector<HttpConnector>) -> Http {
+    Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .http2_keep_alive_interval(PING)
+        .http2_keep_alive_timeout(PING)
+        .http2_keep_alive_while_idle(true)
+        .build(https)
+}
+
 impl Transport for Network {
     fn send(&self, request: Request<Full<Bytes>>) -> Answering {
         let request = self.addressed(request);
-        let client = self.client.clone();
+        let (https, current) = (self.https.clone(), Arc::clone(&self.client));
+        let http = current.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Box::pin(async move {
-            let answer = client.request(request?).await?;
+            let answer = http.request(request?).await?;
+            // The certificate that this connection began with may be over. The next one begins with that of now.
+            if answer.status() == StatusCode::UNAUTHORIZED {
+                *current.lock().unwrap_or_else(PoisonError::into_inner) = client(https);
+            }
             Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()))
         })
     }

@@ -18,15 +18,19 @@ const GRACE: Duration = Duration::from_secs(30);
 pub(crate) struct Watch {
     body: UnsyncBoxBody<Bytes, BoxError>,
     decoder: Decoder,
-    ends: Instant,
+    begun: Instant,
 }
 
 // === impl Watch ===
 
 impl Watch {
     pub(super) fn new(body: UnsyncBoxBody<Bytes, BoxError>) -> Self {
-        let ends = Instant::now() + Duration::from_secs(WATCH_SECONDS) + GRACE;
-        Self { body, decoder: Decoder::default(), ends }
+        Self { body, decoder: Decoder::default(), begun: Instant::now() }
+    }
+
+    /// How long it has been open.
+    pub(crate) fn age(&self) -> Duration {
+        self.begun.elapsed()
     }
 
     /// The next event; none when the server has ended the watch in order. Cancel safe.
@@ -35,7 +39,8 @@ impl Watch {
             if let Some(event) = self.decoder.next_event() {
                 return event.map(Some).map_err(|error| CallError::Garbled(error.to_string()));
             }
-            let frame = timeout_at(self.ends, self.body.frame()).await;
+            let ends = self.begun + Duration::from_secs(WATCH_SECONDS) + GRACE;
+            let frame = timeout_at(ends, self.body.frame()).await;
             match frame.map_err(|_| CallError::Unreachable("the watch is not answered any more".into()))? {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(CallError::Unreachable(with_causes(&*error))),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use safepoint_core::{Applied, Gate, Key, Kind, Mode, Stage, Uid, Version};
+use safepoint_core::{Applied, Gate, Key, Kind, Stage, Uid, Version};
 use safepoint_runtime::{Config, ConfigKey, ConfigKind, Configs, Wanted};
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(super) struct ToldPod {
     ending: bool,
     /// The configuration it was given, by the version of each.
     pub(super) configs: BTreeMap<Key, String>,
-    /// Whether it uses something that has not been admitted or is not there.
+    /// Whether it uses something that has not been admitted, or of which nobody knows yet whether it is there.
     pub(super) lacks_configs: bool,
 }
 
@@ -39,7 +39,6 @@ pub(super) struct Shown {
     pub(super) told: Told,
     /// What is new of it.
     pub(super) pods: Vec<Wanted>,
-    pub(super) mode: Mode,
 }
 
 /// Why it cannot be shown.
@@ -54,7 +53,12 @@ pub(super) enum ShowError {
 // === impl Shown ===
 
 impl Shown {
-    pub(super) fn new(gate: &Gate, journal: &Journal, before: &Told) -> Result<Self, ShowError> {
+    pub(super) fn new(
+        gate: &Gate,
+        journal: &Journal,
+        before: &Told,
+        synced: bool,
+    ) -> Result<Self, ShowError> {
         let mut told = Told::default();
         for (key, version) in
             gate.slots().iter().filter_map(|(key, slot)| Some((key, &slot.applied.as_ref()?.version)))
@@ -82,14 +86,18 @@ impl Shown {
                 digest: applied.version.digest.to_string(),
                 ending: applied.stage == Stage::Ending,
                 configs: configs.iter().map(|(key, config)| (key.clone(), config.version.clone())).collect(),
-                lacks_configs: configs.len() < applied.version.uses.len(),
+                lacks_configs: applied
+                    .version
+                    .uses
+                    .iter()
+                    .any(|key| !configs.contains_key(key) && (gate.slots().contains_key(key) || !synced)),
             };
             if before.pods.get(&applied.version.uid) != Some(&pod) {
                 pods.push(wanted(journal, key, slot.wanted.as_ref(), applied, configs)?);
             }
             told.pods.insert(applied.version.uid.clone(), pod);
         }
-        Ok(Self { told, pods, mode: gate.mode() })
+        Ok(Self { told, pods })
     }
 }
 

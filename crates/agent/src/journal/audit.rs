@@ -9,6 +9,7 @@ use safepoint_core::AuditLine;
 use serde::{Deserialize, Serialize};
 
 use super::CommitError;
+use super::error::ReadError;
 
 pub(super) const LINES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("audit");
 
@@ -44,17 +45,14 @@ pub(super) struct Head {
 // === impl Head ===
 
 impl Head {
-    pub(super) fn read(database: &Database) -> Result<Self, String> {
-        let last = || -> Result<Option<Vec<u8>>, redb::Error> {
-            let read = database.begin_read()?;
-            let lines = read.open_table(LINES)?;
-            Ok(lines.last()?.map(|(_, text)| text.value().to_vec()))
-        };
-        match last().map_err(|error| error.to_string())? {
+    pub(super) fn read(database: &Database) -> Result<Self, ReadError> {
+        let read = database.begin_read()?;
+        let lines = read.open_table(LINES)?;
+        match lines.last()? {
             None => Ok(Self::default()),
-            Some(text) => {
-                let line: Line =
-                    serde_json::from_slice(&text).map_err(|error| format!("audit log: {error}"))?;
+            Some((_, text)) => {
+                let line: Line = serde_json::from_slice(text.value())
+                    .map_err(|error| ReadError::Meaning(format!("audit log: {error}")))?;
                 Ok(Self { number: line.number, hash: line.hash })
             }
         }
@@ -81,21 +79,23 @@ impl Head {
     }
 }
 
-/// Reads lines after a number, and checks the whole log on the way.
+/// Reads lines after a number, and checks that each follows from the one before. Who reads page by page has checked all.
 pub(super) fn page(database: &Database, after: u64, limit: usize) -> Result<Page, redb::Error> {
     let read = database.begin_read()?;
     let table = read.open_table(LINES)?;
-    let mut page = Page { lines: Vec::new(), last: 0, intact: true };
+    let last = table.last()?.map_or(0, |(number, _)| number.value());
+    let mut page = Page { lines: Vec::new(), last, intact: true };
     let mut before: Option<Line> = None;
-    for row in table.iter()? {
+    for row in table.range(after..)?.take(limit.saturating_add(1)) {
         let (number, text) = row?;
         let Ok(line) = serde_json::from_slice::<Line>(text.value()) else {
             page.intact = false;
             continue;
         };
+        let is_asked_for = line.number > after;
         let follows = match &before {
-            // The oldest that is left has lost its predecessor, unless it is the first of all.
-            None if line.number > 1 => true,
+            // What the page begins with is believed; so is the oldest that is left, unless it is the first of all.
+            None if !is_asked_for || line.number > 1 => after == 0 || !is_asked_for,
             None => hash("", 1, &line.line).is_ok_and(|hash| hash == line.hash),
             Some(before) => {
                 line.number == before.number + 1
@@ -103,8 +103,7 @@ pub(super) fn page(database: &Database, after: u64, limit: usize) -> Result<Page
             }
         };
         page.intact &= follows && number.value() == line.number;
-        page.last = line.number;
-        if line.number > after && page.lines.len() < limit {
+        if is_asked_for && page.lines.len() < limit {
             page.lines.push(line.clone());
         }
         before = Some(line);

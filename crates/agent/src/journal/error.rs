@@ -27,7 +27,29 @@ pub(crate) enum CommitError {
     NoBody { object: String },
 }
 
+/// Why a journal that is there cannot be read.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    Storage(redb::Error),
+    /// It can be read, and makes no sense.
+    Meaning(String),
+}
+
 impl OpenError {
+    pub(super) fn of_reading(path: &Path, error: ReadError) -> Self {
+        match error {
+            ReadError::Meaning(why) => Self::Unreadable { path: path.into(), why },
+            // A disk that is full or does not answer says nothing about what is on it.
+            ReadError::Storage(redb::Error::Io(source)) if source.kind() != io::ErrorKind::InvalidData => {
+                Self::Folder { path: path.into(), source }
+            }
+            ReadError::Storage(redb::Error::PreviousIo) => {
+                Self::Folder { path: path.into(), source: io::Error::other("an earlier write has failed") }
+            }
+            ReadError::Storage(error) => Self::Unreadable { path: path.into(), why: error.to_string() },
+        }
+    }
+
     pub(super) fn of_database(path: &Path, error: redb::DatabaseError) -> Self {
         match error {
             redb::DatabaseError::DatabaseAlreadyOpen => Self::Locked { path: path.into() },
@@ -48,7 +70,19 @@ macro_rules! storage {
                 Self::Storage(error.into())
             }
         }
+
+        impl From<redb::$error> for ReadError {
+            fn from(error: redb::$error) -> Self {
+                Self::Storage(error.into())
+            }
+        }
     )*};
 }
 
 storage! { TransactionError TableError StorageError CommitError SetDurabilityError }
+
+impl From<redb::Error> for ReadError {
+    fn from(error: redb::Error) -> Self {
+        Self::Storage(error)
+    }
+}

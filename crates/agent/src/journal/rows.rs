@@ -4,6 +4,7 @@
 use redb::{Database, ReadableDatabase, ReadableTable, Table};
 use safepoint_core::{Record, Records};
 
+use super::error::ReadError;
 use super::{CommitError, ROWS, name_of};
 
 /// Writes one row, or removes it.
@@ -19,19 +20,14 @@ pub(super) fn put(rows: &mut Table<'_, &str, &[u8]>, record: &Record) -> Result<
 }
 
 /// Reads all rows. What cannot be understood is a reason to read none.
-pub(super) fn read(database: &Database) -> Result<Records, String> {
+pub(super) fn read(database: &Database) -> Result<Records, ReadError> {
     let mut records = Records::default();
-    let each = || -> Result<Vec<(String, Vec<u8>)>, redb::Error> {
-        let read = database.begin_read()?;
-        let rows = read.open_table(ROWS)?;
-        let all = rows.iter()?.map(|row| {
-            let (name, text) = row?;
-            Ok((name.value().to_owned(), text.value().to_vec()))
-        });
-        all.collect()
-    };
-    for (name, text) in each().map_err(|error| error.to_string())? {
-        let record = serde_json::from_slice(&text).map_err(|error| format!("row {name}: {error}"))?;
+    let read = database.begin_read()?;
+    let rows = read.open_table(ROWS)?;
+    for row in rows.iter()? {
+        let (name, text) = row?;
+        let record = serde_json::from_slice(text.value())
+            .map_err(|error| ReadError::Meaning(format!("row {}: {error}", name.value())))?;
         records.put(record);
     }
     Ok(records)

@@ -144,3 +144,32 @@ fn a_line_of_the_log_that_was_changed_or_taken_out_shows() {
     write.commit().unwrap();
     assert!(!journal.log(0, 10).unwrap().intact);
 }
+
+#[test]
+fn a_file_without_a_byte_is_unreadable_and_not_new() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("journal.redb"), b"").unwrap();
+    let (journal, found) = Journal::open(folder.path()).unwrap();
+    assert!(matches!(found, Found::Unreadable { .. }), "{found:?}");
+    // And stays so until the gate has written down that it is sealed.
+    drop(journal);
+    let (_, found) = Journal::open(folder.path()).unwrap();
+    assert!(matches!(found, Found::Unreadable { .. }), "{found:?}");
+}
+
+#[test]
+fn a_journal_that_was_not_finished_is_not_one() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("journal.redb.new"), vec![7; 100]).unwrap();
+    let (_, found) = Journal::open(folder.path()).unwrap();
+    assert!(matches!(found, Found::Nothing), "{found:?}");
+}
+
+#[test]
+fn a_journal_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    drop(Journal::open(folder.path()).unwrap());
+    let mode = std::fs::metadata(folder.path().join("journal.redb")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}

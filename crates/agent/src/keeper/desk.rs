@@ -23,7 +23,10 @@ pub(crate) enum Input {
         reply: oneshot::Sender<Answer>,
     },
     /// Something of others is to be kept beside the gate's record, or no longer.
-    Keep(Vec<(String, Option<Vec<u8>>)>),
+    Keep {
+        what: Vec<(String, Option<Vec<u8>>)>,
+        kept: oneshot::Sender<()>,
+    },
     Look(Look),
 }
 
@@ -88,8 +91,9 @@ impl Desk {
 
     /// Keeps something beside the gate's record, or no longer. It is durable when this returns.
     pub(crate) async fn keep(&self, what: Vec<(String, Option<Vec<u8>>)>) -> Result<(), Unavailable> {
-        self.inbox.send(Input::Keep(what)).await.map_err(|_| Unavailable)?;
-        self.look(|_, _| ()).await
+        let (kept, is_kept) = oneshot::channel();
+        self.inbox.send(Input::Keep { what, kept }).await.map_err(|_| Unavailable)?;
+        is_kept.await.map_err(|_| Unavailable)
     }
 
     /// Looks at the gate.
@@ -108,8 +112,10 @@ impl Desk {
         self.effects.subscribe()
     }
 
-    /// Counts the starts of the gate.
+    /// Counts the starts of the gate. Whoever begins looks at everything anyway: only starts after this are news.
     pub(crate) fn starts(&self) -> watch::Receiver<u64> {
-        self.starts.clone()
+        let mut starts = self.starts.clone();
+        starts.mark_unchanged();
+        starts
     }
 }

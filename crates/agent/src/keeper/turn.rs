@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use safepoint_core::{Answer, AuditLine, Effect, Gate, Holder, Outcome, Record, RequestId};
+use safepoint_core::{Answer, AuditLine, Effect, Gate, Holder, Outcome, Record, Refusal, RequestId};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -26,6 +26,8 @@ pub(crate) struct Keeper {
     commit: Commit,
     effects: Vec<Effect>,
     looks: Vec<Look>,
+    /// Who waits for something of theirs to be durable.
+    kept: Vec<oneshot::Sender<()>>,
 }
 
 struct Waiting {
@@ -49,6 +51,7 @@ impl Keeper {
             commit: Commit::default(),
             effects: Vec::new(),
             looks: Vec::new(),
+            kept: Vec::new(),
         }
     }
 
@@ -71,7 +74,10 @@ impl Keeper {
                     self.name_caller(id, &mut outcome);
                     self.take(outcome);
                 }
-                Input::Keep(what) => self.commit.answers.extend(what),
+                Input::Keep { what, kept } => {
+                    self.commit.answers.extend(what);
+                    self.kept.push(kept);
+                }
                 Input::Look(look) => self.looks.push(look),
             }
         }
@@ -95,6 +101,8 @@ impl Keeper {
         for effect in &outcome.effects {
             if let Effect::Answer(id, answer) = effect
                 && let Some(Waiting { order: Some(order), .. }) = self.waiting.get(id)
+                // Only a clock that can be trusted knows that an order has come too late; until then it is asked again.
+                && (*answer != Answer::Refused(Refusal::OrderExpired) || self.clock.now().trusted)
             {
                 let kept = kept_answer(answer, self.gate.wall());
                 self.commit.answers.push((order.clone(), kept));
@@ -124,6 +132,9 @@ impl Keeper {
                 }
                 effect => seen.push(effect),
             }
+        }
+        for kept in self.kept.drain(..) {
+            let _ = kept.send(());
         }
         for look in self.looks.drain(..) {
             look(&self.gate, &self.journal);

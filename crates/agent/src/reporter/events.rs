@@ -4,6 +4,8 @@
 //! that cannot be posted, the newest are kept.
 
 use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use jiff::Timestamp as Moment;
@@ -57,15 +59,24 @@ impl Module for Events {
         let mut effects = self.desk.effects();
         let mut link = self.link.watch();
         let mut waiting: VecDeque<Value> = VecDeque::new();
+        let mut posting: Option<Pin<Box<dyn Future<Output = bool> + Send>>> = None;
         let mut patience = Patience::default();
         ctx.ready();
         loop {
-            let connected = self.link.now().connected;
-            let first = waiting.front().filter(|_| connected).cloned();
-            let may_post = patience.0 == 0;
+            if posting.is_none() && patience.is_well() && self.link.now().connected {
+                let cluster = self.cluster.clone();
+                let next = waiting.front().cloned();
+                posting =
+                    next.map(|event| Box::pin(async move { post(&cluster, event).await }) as Pin<Box<_>>);
+            }
+            // One that is on its way stays so: sent twice it would be there twice.
+            let posted = async {
+                match posting.as_mut() {
+                    Some(posting) => posting.await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
-                biased;
-                () = ctx.cancelled() => return Ok(()),
                 effect = effects.recv() => match effect {
                     Ok(effect) => self.tell(&effect, &mut waiting).await?,
                     Err(broadcast::error::RecvError::Lagged(missed)) => tracing::warn!(missed, "too many events at once"),
@@ -79,22 +90,22 @@ impl Module for Events {
                     let at = self.desk.look(|gate, _| gate.wall()).await.map_err(Fault::transient)?;
                     self.notify(at, NoticeKind::Uplink, "uplink".to_owned(), message);
                 }
-                done = post(&self.cluster, first), if may_post => match done {
-                    true => {
-                        patience.worked();
+                done = posted => {
+                    posting = None;
+                    patience.note(done);
+                    if done {
                         waiting.pop_front();
                     }
-                    false => patience.failed(),
-                },
+                }
                 () = patience.wait() => patience.worked(),
+                () = ctx.cancelled() => return Ok(()),
             }
         }
     }
 }
 
-/// Posts an event; waits for ever if there is none. True: it needs no second attempt.
-async fn post(cluster: &Cluster, event: Option<Value>) -> bool {
-    let Some(event) = event else { return std::future::pending().await };
+/// Posts an event. True: it needs no second attempt.
+async fn post(cluster: &Cluster, event: Value) -> bool {
     let namespace = event["metadata"]["namespace"].as_str().unwrap_or("default");
     match cluster.create(&Resource::core_in(namespace, "events"), &event).await {
         Ok(_) => true,
@@ -112,8 +123,9 @@ impl Events {
         let (told, at) = looked.map_err(Fault::transient)?;
         if let Some((told, uid)) = told {
             waiting.push_back(self.event(&told, uid.as_deref(), at));
+            // The first may be on its way.
             while waiting.len() > KEPT {
-                waiting.pop_front();
+                waiting.remove(1);
             }
             self.notify(at, told.kind, told.subject, told.message);
         }

@@ -47,14 +47,14 @@ impl Module for GateStatus {
         ctx.ready();
         loop {
             if self.link.now().connected {
-                match self.write(&mut of, &mut last).await? {
-                    true => patience.worked(),
-                    false => patience.failed(),
+                tokio::select! {
+                    done = self.write(&mut of, &mut last) => patience.note(done?),
+                    () = ctx.cancelled() => return Ok(()),
                 }
             }
             tokio::time::sleep(PACE).await;
             tokio::select! {
-                more = something(&mut effects) => if !more { return Ok(()) },
+                more = something(&mut effects), if patience.is_well() => if !more { return Ok(()) },
                 changed = starts.changed() => if changed.is_err() { return Ok(()) },
                 changed = link.changed() => {
                     changed.map_err(Fault::transient)?;
@@ -62,7 +62,7 @@ impl Module for GateStatus {
                     last = None;
                 }
                 changed = obeyed.changed() => changed.map_err(Fault::transient)?,
-                changed = health.changed() => changed.map_err(Fault::transient)?,
+                changed = health.changed(), if patience.is_well() => changed.map_err(Fault::transient)?,
                 () = patience.wait() => {}
                 () = ctx.cancelled() => return Ok(()),
             }

@@ -21,6 +21,8 @@ pub(crate) const NAME: &str = "node-status";
 /// As the kubelet does.
 const RENEW: Duration = Duration::from_secs(10);
 const LEASE_SECONDS: u64 = 40;
+/// The status is written this often even if nothing has changed, as the kubelet does: somebody else may have.
+const AGAIN: Duration = Duration::from_secs(300);
 /// So many pods the node takes.
 const PODS: u32 = 110;
 
@@ -52,26 +54,40 @@ impl Module for NodeStatus {
             (self.desk.effects(), self.desk.starts(), self.link.watch());
         let mut renew = interval(RENEW);
         renew.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut again = interval(AGAIN);
+        again.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut sent = None;
         let mut patience = Patience::default();
         ctx.ready();
         loop {
-            let done = self.write(&mut sent).await?;
-            match done {
-                Ok(()) => patience.worked(),
-                Err(error) => {
-                    tracing::debug!(%error, "cannot write the status of the node");
-                    patience.failed();
-                }
+            tokio::select! {
+                done = self.write(&mut sent) => match done? {
+                    Ok(()) => patience.worked(),
+                    Err(error) => {
+                        tracing::debug!(%error, "cannot write the status of the node");
+                        patience.failed();
+                    }
+                },
+                () = ctx.cancelled() => return Ok(()),
             }
             tokio::select! {
-                more = something(&mut effects) => if !more { return Ok(()) },
+                more = something(&mut effects), if patience.is_well() => if !more { return Ok(()) },
                 changed = starts.changed() => if changed.is_err() { return Ok(()) },
-                changed = link.changed() => changed.map_err(Fault::transient)?,
+                changed = link.changed() => {
+                    changed.map_err(Fault::transient)?;
+                    // While it was away the cluster may have declared the node lost.
+                    sent = None;
+                }
+                _ = again.tick() => sent = None,
                 () = patience.wait() => {}
                 _ = renew.tick() => {
-                    if self.machine.is_some() && let Err(error) = self.renew().await {
-                        tracing::debug!(%error, "cannot renew the lease");
+                    if self.machine.is_some() {
+                        tokio::select! {
+                            renewed = self.renew() => if let Err(error) = renewed {
+                                tracing::debug!(%error, "cannot renew the lease");
+                            },
+                            () = ctx.cancelled() => return Ok(()),
+                        }
                     }
                 }
                 () = ctx.cancelled() => return Ok(()),
@@ -97,13 +113,14 @@ impl NodeStatus {
         let mut conditions = vec![freeze];
         let mut status = json!({});
         if let Some(machine) = &self.machine {
-            if let Err(error) = self.register().await {
-                return Ok(Err(error));
-            }
+            let since = match self.register().await {
+                Ok(since) => since.unwrap_or_else(|| written(now)),
+                Err(error) => return Ok(Err(error)),
+            };
             status = machine.status();
             conditions.push(json!({"type": "Ready", "status": "True", "reason": "AgentReady",
                 "message": "the agent runs pods as host processes",
-                "lastHeartbeatTime": written(now), "lastTransitionTime": written(now)}));
+                "lastHeartbeatTime": written(now), "lastTransitionTime": since}));
         }
         status["conditions"] = Value::Array(conditions);
         let node = Resource::core("nodes").named(&self.node).part("status");
@@ -114,20 +131,25 @@ impl NodeStatus {
         Ok(done.map(drop))
     }
 
-    async fn register(&self) -> Result<(), CallError> {
+    /// Makes the Node if there is none. Returns since when it has been ready, if it is.
+    async fn register(&self) -> Result<Option<String>, CallError> {
         let nodes = Resource::core("nodes");
-        match self.cluster.get(&nodes.named(&self.node)).await {
+        let node = match self.cluster.get(&nodes.named(&self.node)).await {
             Err(error) if error.code() == Some(404) => {
                 let labels = json!({"kubernetes.io/hostname": self.node, "kubernetes.io/os": std::env::consts::OS,
                     "kubernetes.io/arch": architecture()});
                 let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": self.node, "labels": labels}});
                 match self.cluster.create(&nodes, &node).await {
-                    Err(error) if error.code() != Some(409) => Err(error),
-                    _ => Ok(()),
+                    Err(error) if error.code() == Some(409) => return Ok(None),
+                    made => made?,
                 }
             }
-            found => found.map(drop),
-        }
+            found => found?,
+        };
+        let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+        let mut ready =
+            conditions.filter(|condition| condition["type"] == "Ready" && condition["status"] == "True");
+        Ok(ready.next().and_then(|condition| condition["lastTransitionTime"].as_str()).map(str::to_owned))
     }
 
     async fn renew(&self) -> Result<(), CallError> {

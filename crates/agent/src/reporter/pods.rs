@@ -10,11 +10,11 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use safepoint_api::names::kubeedge::condition::{HELD_UPGRADE, MESSAGE_ACTIVE, REASON_ACTIVE};
 use safepoint_api::names::safepoint::REASON_RELEASED;
-use safepoint_core::{Effect, Gate, HeldBy, Key, Kind, Timestamp, Uid};
+use safepoint_core::{Gate, HeldBy, Key, Kind, Timestamp, Uid};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde_json::{Map, Value, json};
 
-use super::{BREATH, Confirmations, Patience, Statuses, written};
+use super::{BREATH, Patience, Statuses, something, written};
 use crate::cluster::{CallError, Cluster, Patch, Resource};
 use crate::digest;
 use crate::faults;
@@ -36,7 +36,6 @@ pub(crate) struct PodStatuses {
     pub(crate) link: Link,
     pub(crate) seen: Arc<SeenPods>,
     pub(crate) statuses: Arc<Statuses>,
-    pub(crate) ends: Arc<Confirmations>,
 }
 
 /// What was last written of one pod.
@@ -64,8 +63,7 @@ impl Module for PodStatuses {
 
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
         faults::misbehave(&ctx).await?;
-        let (mut seen, mut statuses, mut ends) =
-            (self.seen.changes(), self.statuses.changes(), self.ends.changes());
+        let (mut seen, mut statuses) = (self.seen.changes(), self.statuses.changes());
         let (mut effects, mut starts, mut link) =
             (self.desk.effects(), self.desk.starts(), self.link.watch());
         let mut sent: BTreeMap<Uid, Sent> = BTreeMap::new();
@@ -74,60 +72,50 @@ impl Module for PodStatuses {
         loop {
             // Nobody would answer, and a call that hangs would keep the others waiting.
             if self.link.now().connected {
-                match self.round(&mut sent).await? {
-                    true => patience.worked(),
-                    false => patience.failed(),
+                tokio::select! {
+                    done = self.round(&mut sent) => patience.note(done?),
+                    () = ctx.cancelled() => return Ok(()),
                 }
             }
             tokio::select! {
-                changed = seen.changed() => changed.map_err(Fault::transient)?,
-                changed = statuses.changed() => changed.map_err(Fault::transient)?,
-                changed = ends.changed() => changed.map_err(Fault::transient)?,
+                changed = seen.changed(), if patience.is_well() => changed.map_err(Fault::transient)?,
+                changed = statuses.changed(), if patience.is_well() => changed.map_err(Fault::transient)?,
+                more = something(&mut effects), if patience.is_well() => if !more { return Ok(()) },
                 changed = link.changed() => changed.map_err(Fault::transient)?,
                 changed = starts.changed() => if changed.is_err() { return Ok(()) },
-                more = discarded(&mut effects, &self.ends) => if !more { return Ok(()) },
                 () = patience.wait() => {}
                 () = ctx.cancelled() => return Ok(()),
             }
             tokio::time::sleep(BREATH).await;
+            while effects.try_recv().is_ok() {}
         }
-    }
-}
-
-/// Waits for something to happen, and takes note of what never started.
-async fn discarded(
-    effects: &mut tokio::sync::broadcast::Receiver<Arc<Effect>>,
-    ends: &Confirmations,
-) -> bool {
-    match effects.recv().await.as_deref() {
-        Ok(Effect::Discard { key, uid }) => {
-            ends.add(key.clone(), uid.clone());
-            true
-        }
-        Ok(_) | Err(tokio::sync::broadcast::error::RecvError::Lagged(_)) => true,
-        Err(tokio::sync::broadcast::error::RecvError::Closed) => false,
     }
 }
 
 impl PodStatuses {
     /// Writes what is not written yet. False: something of it has to be tried again.
     async fn round(&self, sent: &mut BTreeMap<Uid, Sent>) -> Result<bool, Fault> {
-        let (held, now) =
-            self.desk.look(|gate, _| (held_pods(gate), gate.wall())).await.map_err(Fault::transient)?;
         let seen = self.seen.all();
+        let going: Vec<Uid> =
+            seen.iter().filter(|(_, pod)| pod.deleting).map(|(uid, _)| uid.clone()).collect();
+        let looked = self.desk.look(|gate, _| (held_pods(gate), ended_pods(gate, going), gate.wall())).await;
+        let (held, ended, now) = looked.map_err(Fault::transient)?;
         sent.retain(|uid, _| seen.contains_key(uid));
         let mut writes: Vec<Write> = Vec::new();
         for (uid, pod) in &seen {
-            let before = sent.get(uid).cloned().unwrap_or_default();
-            writes.extend(self.status_of(uid, pod, held.contains(uid), &before, now));
+            if ended.contains(uid) {
+                writes.push(Write::End { uid: uid.clone(), key: pod.key.clone() });
+            } else {
+                let before = sent.get(uid).cloned().unwrap_or_default();
+                writes.extend(self.status_of(uid, pod, held.contains(uid), &before, now));
+            }
         }
-        writes.extend(self.ends.all().into_iter().map(|(uid, key)| Write::End { uid, key }));
         let mut all_done = true;
         let mut waiting = writes.into_iter();
         let mut under_way: FuturesUnordered<_> =
             waiting.by_ref().take(AT_ONCE).map(|write| self.carry_out(write)).collect();
         while let Some((write, done)) = under_way.next().await {
-            all_done &= self.note(write, &done, sent);
+            all_done &= note(write, &done, sent);
             under_way.extend(waiting.next().map(|write| self.carry_out(write)));
         }
         Ok(all_done)
@@ -187,26 +175,24 @@ impl PodStatuses {
         };
         (write, done)
     }
+}
 
-    /// Whether that is settled.
-    fn note(&self, write: Write, done: &Result<Value, CallError>, sent: &mut BTreeMap<Uid, Sent>) -> bool {
-        if let Err(error) = done
-            && !error.is_final()
-        {
+/// Whether that is settled.
+fn note(write: Write, done: &Result<Value, CallError>, sent: &mut BTreeMap<Uid, Sent>) -> bool {
+    match done {
+        Ok(_) => {}
+        // What is gone, or is another one by now, needs to hear nothing.
+        Err(CallError::Refused { code: 404, .. }) => {}
+        Err(CallError::Refused { code: 409, message, .. }) if message.contains("UID") => {}
+        Err(error) => {
+            tracing::warn!(%error, "the cluster does not take what this node says of a pod; it is tried again");
             return false;
         }
-        if let Err(error) = done
-            && !matches!(error.code(), Some(404 | 409))
-        {
-            tracing::warn!(%error, "the cluster does not take what this node says of a pod");
-        }
-        match write {
-            // What is gone or is another one needs no status; what was refused is refused until it changes.
-            Write::Status { uid, sent: now, .. } => drop(sent.insert(uid, now)),
-            Write::End { uid, .. } => self.ends.done(&uid),
-        }
-        true
     }
+    if let Write::Status { uid, sent: now, .. } = write {
+        sent.insert(uid, now);
+    }
+    true
 }
 
 fn resource(key: &Key) -> Resource {
@@ -219,6 +205,17 @@ fn held_condition(held: bool, now: Timestamp) -> Value {
         false => ("False", REASON_RELEASED, MESSAGE_RELEASED),
     };
     json!({"type": HELD_UPGRADE, "status": status, "reason": reason, "message": message, "lastTransitionTime": written(now)})
+}
+
+/// Those of them that are gone from this machine or never came to it. The cluster waits to hear that from their node.
+fn ended_pods(gate: &Gate, going: Vec<Uid>) -> BTreeSet<Uid> {
+    let there: BTreeSet<&Uid> = gate
+        .slots()
+        .values()
+        .filter_map(|slot| slot.applied.as_ref())
+        .map(|applied| &applied.version.uid)
+        .collect();
+    going.into_iter().filter(|uid| gate.is_buried(uid) && !there.contains(uid)).collect()
 }
 
 /// The pods of which a change is held: both the one that runs and the one that would follow it. That something has to end

@@ -9,6 +9,8 @@ use serde_json::Value;
 use crate::cluster::{CallError, Cluster, Query, Resource, Watch};
 
 const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// A watch that ends before this has not worked.
+const SHORT: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// What a feed has to tell.
@@ -54,10 +56,11 @@ impl Feed {
     pub(crate) async fn next(&mut self) -> News {
         loop {
             if let Some(news) = self.advance().await {
-                if let News::Lost(_) = news {
-                    self.failures = self.failures.saturating_add(1);
-                } else {
-                    self.failures = 0;
+                match news {
+                    News::Lost(_) => self.failures = self.failures.saturating_add(1),
+                    News::Changed(_) | News::Gone(_) => self.failures = 0,
+                    // That it begins well is no proof: a server that ends every watch at once must not be asked in a loop.
+                    News::Listed(_) | News::Live => {}
                 }
                 return news;
             }
@@ -84,7 +87,10 @@ impl Feed {
                         Some(News::Live)
                     }
                     // Too long ago: list again.
-                    Err(error) if error.code() == Some(410) => None,
+                    Err(error) if error.code() == Some(410) => {
+                        self.failures = self.failures.saturating_add(1);
+                        None
+                    }
                     Err(error) => {
                         self.place = Place::After(version);
                         Some(News::Lost(error))
@@ -106,11 +112,13 @@ impl Feed {
                         }
                         EventType::Bookmark => {
                             stay(&mut self.place);
+                            self.failures = 0;
                             None
                         }
                         // Whatever it is, a list tells the truth. A server that goes on like this is not asked in a loop.
                         EventType::Error => {
                             let code = event.object["code"].as_u64();
+                            self.failures = self.failures.saturating_add(u32::from(code == Some(410)));
                             (code != Some(410)).then(|| {
                                 let message = event.object["message"].as_str().unwrap_or("the watch failed");
                                 News::Lost(CallError::Garbled(message.to_owned()))
@@ -120,6 +128,8 @@ impl Feed {
                 }
                 // The server ends a watch from time to time; that is no failure.
                 Ok(None) => {
+                    let short = watch.age() < SHORT;
+                    self.failures = if short { self.failures.saturating_add(1) } else { 0 };
                     self.place = Place::After(version);
                     None
                 }

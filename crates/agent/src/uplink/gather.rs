@@ -33,8 +33,17 @@ pub(crate) struct Gather {
     configs: BTreeMap<Key, Config>,
     /// Not told yet.
     news: BTreeMap<Key, Item>,
+    /// What the gate knew when this began: the versions of configuration, and the uids of pods.
+    known: Known,
     /// The kinds of which the gate has not had a complete list since we were asked for one.
     owed: BTreeSet<Kind>,
+}
+
+/// What the gate knows.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Known {
+    pub(crate) configs: BTreeMap<Key, Version>,
+    pub(crate) pods: BTreeSet<Uid>,
 }
 
 #[derive(Debug)]
@@ -56,8 +65,9 @@ enum Item {
 // === impl Gather ===
 
 impl Gather {
-    pub(crate) fn new(node: &str) -> Self {
+    pub(crate) fn new(node: &str, known: Known) -> Self {
         Self {
+            known,
             node: node.to_owned(),
             pods: None,
             configs: BTreeMap::new(),
@@ -125,6 +135,14 @@ impl Gather {
         self.steps()
     }
 
+    /// The server will not say what a ConfigMap or Secret is. That is no word about it, so it is what the gate has.
+    pub(crate) fn config_refused(&mut self, key: &Key) -> Vec<Step> {
+        if let Some(config @ (Config::Asked | Config::Unclear)) = self.configs.get_mut(key) {
+            *config = Config::Known(self.known.configs.get(key).cloned().map(Box::new));
+        }
+        self.steps()
+    }
+
     fn config_gone(&mut self, key: &Key, now: Config) {
         match self.configs.insert(key.clone(), now) {
             Some(Config::Known(Some(version))) => {
@@ -135,6 +153,12 @@ impl Gather {
     }
 
     fn pod(&mut self, key: Key, version: Version, pod: &Value) {
+        // What is over is not started, wherever it ran; what the gate knows of is its to judge.
+        let is_over = matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        if is_over && !self.known.pods.contains(&version.uid) {
+            return;
+        }
+        self.known.pods.insert(version.uid.clone());
         self.pods.get_or_insert_default().insert(key.clone(), Arc::clone(&version.uses));
         let body = body(&key, &version, pod);
         self.news.insert(key, Item::Present(Box::new(version), body));

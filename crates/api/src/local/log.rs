@@ -12,7 +12,8 @@ pub struct LogPage {
     pub items: Vec<LogLine>,
     /// The number of the last line that there is.
     pub last: u64,
-    /// Whether every line follows from the one before, from the first to the last: nothing was changed or taken out.
+    /// Whether every line here follows from the one before it: nothing was changed or taken out. Who has read all pages and
+    /// found each of them intact has checked the whole log.
     pub intact: bool,
 }
 

@@ -210,3 +210,32 @@ async fn a_release_that_was_acknowledged_survives_a_death_at_every_point_and_cha
     }
     panic!("no end after {MOST} points");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_cannot_be_read_freezes_the_node_however_often_the_agent_dies_over_it() {
+    let mut walk = Walk::new().await;
+    let before = walk.runs();
+    for point in 1..MOST {
+        walk.world.kill_agent();
+        std::fs::write(walk.world.data().join("journal.redb"), vec![7; 4096]).unwrap();
+        walk.world.variables.insert("SAFEPOINT_DIE_AT".into(), point.to_string());
+        let mut died = !walk.world.try_to_start_agent();
+        walk.world.variables.clear();
+        if died {
+            walk.world.start_agent();
+        }
+        died |= walk
+            .until("the node is frozen and knows what runs", async |world| {
+                let status = world.local("GET", "/v1/status", None).await.1;
+                assert_ne!(status["state"], "Open", "at point {point}");
+                status["state"] == "Frozen" && status["pods"] == 2
+            })
+            .await;
+        assert_eq!(walk.runs(), before);
+        if !died {
+            println!("{point} points");
+            return;
+        }
+    }
+    panic!("no end after {MOST} points");
+}

@@ -167,7 +167,9 @@ impl Gate {
         turn.rings.extend(fallen.map(|number| Record::Buried(number, None)));
     }
 
-    pub(super) fn is_buried(&self, uid: &Uid) -> bool {
+    /// Whether this uid was superseded, deleted or ended here: it never starts again.
+    #[must_use]
+    pub fn is_buried(&self, uid: &Uid) -> bool {
         self.buried.get(uid).is_some()
     }
 

@@ -159,8 +159,8 @@ async fn a_restart_of_the_user_touches_no_container_and_no_readiness() {
     let pid = machine.pid("nav", "main");
     let start = start_of(pid);
     let mut machine = machine.reopen().await;
-    assert_eq!(machine.runtime.found()[0].uid, "nav");
-    assert_eq!(*machine.runtime.found()[0].manifest, nav.manifest);
+    assert_eq!(machine.runtime.found().unwrap()[0].uid, "nav");
+    assert_eq!(*machine.runtime.found().unwrap()[0].manifest, nav.manifest);
     machine.want(&nav);
     let after = machine.until_ready("nav").await;
     assert_eq!(before.status, after.status);

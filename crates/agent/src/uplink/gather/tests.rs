@@ -38,7 +38,7 @@ fn names(names: &[&str], complete: usize) -> Option<(Vec<String>, usize)> {
 
 /// A node on which `nav` runs with its configuration.
 fn settled() -> Gather {
-    let mut gather = Gather::new("rover-7");
+    let mut gather = Gather::new("rover-7", Known::default());
     gather.pods_listed(&[pod("nav", &["maps"])]).unwrap();
     gather.config_is(&key("maps"), Some(&config("maps", "1"))).unwrap();
     gather
@@ -46,7 +46,7 @@ fn settled() -> Gather {
 
 #[test]
 fn the_first_list_waits_for_all_configuration_and_is_complete() {
-    let mut gather = Gather::new("rover-7");
+    let mut gather = Gather::new("rover-7", Known::default());
     let steps = gather.pods_listed(&[pod("nav", &["maps", "env"]), pod("cam", &[])]).unwrap();
     assert_eq!(steps.iter().filter(|step| matches!(step, Step::Follow(_))).count(), 2);
     assert_eq!(told(&steps), None);
@@ -56,7 +56,7 @@ fn the_first_list_waits_for_all_configuration_and_is_complete() {
 
 #[test]
 fn a_node_without_pods_has_a_complete_list_as_well() {
-    assert_eq!(told(&Gather::new("rover-7").pods_listed(&[]).unwrap()), names(&[], 3));
+    assert_eq!(told(&Gather::new("rover-7", Known::default()).pods_listed(&[]).unwrap()), names(&[], 3));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_pod_waits_for_configuration_that_nobody_has_looked_at_and_others_do_not() {
 
 #[test]
 fn configuration_without_an_answer_stops_no_pod_and_no_list_claims_to_know_it() {
-    let mut gather = Gather::new("rover-7");
+    let mut gather = Gather::new("rover-7", Known::default());
     gather.pods_listed(&[pod("nav", &["maps"])]).unwrap();
     assert_eq!(told(&gather.config_unclear(&key("maps"))), names(&["nav"], 2), "pods and secrets");
     let steps = gather.config_is(&key("maps"), Some(&config("maps", "1"))).unwrap();
@@ -79,7 +79,7 @@ fn configuration_without_an_answer_stops_no_pod_and_no_list_claims_to_know_it() 
 
 #[test]
 fn a_complete_list_names_what_was_told_before() {
-    let mut gather = Gather::new("rover-7");
+    let mut gather = Gather::new("rover-7", Known::default());
     gather.pods_listed(&[pod("nav", &["maps", "env"])]).unwrap();
     gather.config_is(&key("maps"), Some(&config("maps", "1"))).unwrap();
     assert_eq!(told(&gather.config_unclear(&key("env"))), names(&["nav", "maps"], 2));
@@ -109,4 +109,28 @@ fn a_list_with_something_unreadable_in_it_is_not_believed() {
         told(&gather.config_is(&key("maps"), Some(&config("maps", "2"))).unwrap()),
         names(&["maps"], 0)
     );
+}
+
+#[test]
+fn configuration_that_the_server_will_not_show_is_what_the_gate_has() {
+    let (_, version) = version::of_config(Kind::ConfigMap, &config("maps", "1")).unwrap();
+    let known = Known { configs: BTreeMap::from([(key("maps"), version)]), pods: BTreeSet::new() };
+    let mut gather = Gather::new("rover-7", known);
+    gather.pods_listed(&[pod("nav", &["maps", "secret-maps"])]).unwrap();
+    assert_eq!(told(&gather.config_refused(&key("maps"))), None);
+    assert_eq!(told(&gather.config_refused(&key("secret-maps"))), names(&["maps", "nav"], 3));
+}
+
+#[test]
+fn a_pod_that_is_over_is_not_told_unless_it_ran_here() {
+    let over = |name: &str| {
+        let mut pod = pod(name, &[]);
+        pod["status"] = json!({"phase": "Succeeded"});
+        pod
+    };
+    let known = Known { configs: BTreeMap::new(), pods: BTreeSet::from([Uid::from("uid-here")]) };
+    let mut gather = Gather::new("rover-7", known);
+    assert_eq!(told(&gather.pods_listed(&[over("here"), over("elsewhere")]).unwrap()), names(&["here"], 3));
+    gather.pod_changed(&pod("job", &[])).unwrap();
+    assert_eq!(told(&gather.pod_changed(&over("job")).unwrap()), names(&["job"], 0));
 }
