@@ -59,13 +59,23 @@ fn apiserver(root: &Path) -> Result<()> {
 
 /// Runs the agent as it is shipped.
 fn agent(root: &Path) -> Result<()> {
-    run_command(cargo(root, &["bench", "--profile", "release", "--package", "safepoint", "--bench", "agent"]))
+    let bench =
+        || cargo(root, &["bench", "--profile", "release", "--package", "safepoint", "--bench", "agent"]);
+    println!("as a part of `safepoint`:");
+    run_command(bench())?;
+    println!("\nas `safepoint-agent`, which is the agent and nothing else:");
+    let mut slim = bench();
+    slim.env("SAFEPOINT_AGENT", built(root, "safepoint-daemon")?);
+    run_command(slim)
 }
 
 /// Builds the binary as it is shipped. Where that ends up is cargo's to say.
 fn release_binary(root: &Path) -> Result<PathBuf> {
-    let arguments =
-        ["build", "--release", "--package", "safepoint", "--message-format=json-render-diagnostics"];
+    built(root, "safepoint")
+}
+
+fn built(root: &Path, package: &str) -> Result<PathBuf> {
+    let arguments = ["build", "--release", "--package", package, "--message-format=json-render-diagnostics"];
     let output = cargo(root, &arguments).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
     if !output.status.success() {
         bail!("the binary does not build");

@@ -1,7 +1,5 @@
 //! The command line, as data.
 
-pub(crate) mod agent;
-pub(crate) mod node;
 pub(crate) mod up;
 
 use clap::{Parser, Subcommand};
@@ -40,8 +38,8 @@ pub(crate) enum Command {
     /// Run the node side alone, against any Kubernetes.
     ///
     /// Pods of this node run as plain processes: nothing is isolated. It is for devices without a container engine.
-    #[command(after_help = agent::EXAMPLES)]
-    Agent(agent::AgentArgs),
+    #[command(after_help = safepoint_daemon::EXAMPLES)]
+    Agent(safepoint_daemon::AgentArgs),
     #[command(flatten)]
     Asking(Asking),
     /// Print a completion script for a shell.

@@ -19,13 +19,12 @@ use http_body_util::BodyExt;
 use kube::Client;
 use safepoint_agent::{Agent, Answering, BoxError, Cluster};
 use safepoint_apiserver::{Api, Options, Server, ServerOptions, User};
+use safepoint_daemon::{options, supervise};
 use safepoint_hub::{Definitions, Gates, Placement};
 use safepoint_supervisor::{Config, Ctx, Fault, Module, Spec, Supervisor};
 use tower::ServiceExt;
 
-use crate::agent::options;
 use crate::args::up::UpArgs;
-use crate::supervise::supervise;
 
 /// The name of the module that serves the API.
 const API: &str = "apiserver";

@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-
-use super::node::NodeArgs;
+use safepoint_daemon::NodeArgs;
 
 /// What `safepoint up` was asked for.
 #[derive(Args, Debug)]

@@ -269,10 +269,13 @@ impl World {
         assert!(self.agent.is_none());
         let log =
             fs::File::options().create(true).append(true).open(self.folder.path().join("agent.log")).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_safepoint"));
-        command
-            .args(["agent", "--node-name", NODE, "--kubeconfig"])
-            .arg(self.folder.path().join("node.kubeconfig"));
+        // The agent as a program of its own, where one is named.
+        let slim = std::env::var_os("SAFEPOINT_AGENT");
+        let mut command = Command::new(slim.as_deref().unwrap_or(env!("CARGO_BIN_EXE_safepoint").as_ref()));
+        if slim.is_none() {
+            command.arg("agent");
+        }
+        command.args(["--node-name", NODE, "--kubeconfig"]).arg(self.folder.path().join("node.kubeconfig"));
         command.arg("--data").arg(self.data()).arg("--listen-socket").arg(self.socket()).args(&self.extra);
         command.env("SAFEPOINT_LOG", "info").env("RUST_BACKTRACE", "0").envs(&self.variables);
         let mut agent = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();

@@ -8,25 +8,30 @@ use safepoint_agent::Compat;
 
 /// The node side.
 #[derive(Args, Debug)]
-pub(crate) struct NodeArgs {
+pub struct NodeArgs {
     /// The name of this node. Left out: the name of the machine.
     #[arg(long = "node-name", value_name = "NAME", env = "SAFEPOINT_NODE")]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// The group whose members may hold, release and freeze, beside root and the user that runs this.
     #[arg(long, value_name = "GROUP", env = "SAFEPOINT_GROUP")]
-    pub(crate) group: Option<String>,
+    pub group: Option<String>,
     /// Also answer the clients of another system: kubeedge, yurthub or horizon, on its usual port or on another one of the
     /// loopback, such as `kubeedge=127.0.0.1:20550`. May be given several times.
     #[arg(long, value_name = "SYSTEM[=ADDRESS:PORT]")]
-    pub(crate) compat: Vec<CompatAddress>,
+    pub compat: Vec<CompatAddress>,
     /// Trust the machine's clock. Without, it is trusted once systemd says that it was set from the network.
     #[arg(long)]
-    pub(crate) trust_clock: bool,
+    pub trust_clock: bool,
 }
 
 /// A compatible API and where it answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct CompatAddress(pub(crate) Compat, pub(crate) SocketAddr);
+pub struct CompatAddress(
+    /// Which.
+    pub Compat,
+    /// Where.
+    pub SocketAddr,
+);
 
 // === impl CompatAddress ===
 
@@ -63,7 +68,11 @@ impl FromStr for CompatAddress {
 
 impl NodeArgs {
     /// The node's name, which is also the name of a Kubernetes object.
-    pub(crate) fn name(&self) -> Result<String, String> {
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be one.
+    pub fn name(&self) -> Result<String, String> {
         let given = self.name.clone();
         let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
         let name = given.unwrap_or_else(|| host().to_ascii_lowercase());

@@ -8,7 +8,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// Runs all modules. `ready` is called once, when every critical module works; what it returns runs beside them.
-pub(crate) async fn supervise<F>(supervisor: Supervisor, ready: impl FnOnce() -> F) -> Result<()>
+///
+/// # Errors
+///
+/// If a module that the process cannot do without cannot be kept running.
+pub async fn supervise<F>(supervisor: Supervisor, ready: impl FnOnce() -> F) -> Result<()>
 where
     F: Future<Output = ()>,
 {

@@ -1,28 +1,30 @@
-//! The arguments of `safepoint agent`.
+//! The arguments of the agent.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::node::NodeArgs;
+use crate::node::NodeArgs;
 
 /// What `safepoint agent` was asked for.
 #[derive(Args, Debug)]
-pub(crate) struct AgentArgs {
+pub struct AgentArgs {
     /// The kubeconfig of this node: where the cluster is, and who the node is to it.
     #[arg(long, value_name = "FILE", env = "KUBECONFIG")]
-    pub(crate) kubeconfig: PathBuf,
+    pub kubeconfig: PathBuf,
     /// The folder that keeps the journal and the pods. Made if it is not there.
     #[arg(long, value_name = "DIR", default_value = "/var/lib/safepoint", env = "SAFEPOINT_DATA")]
-    pub(crate) data: PathBuf,
+    pub data: PathBuf,
     /// The unix socket of the node API. Left out: `agent.sock` in the data folder.
     #[arg(long, value_name = "PATH", env = "SAFEPOINT_SOCKET")]
-    pub(crate) listen_socket: Option<PathBuf>,
+    pub listen_socket: Option<PathBuf>,
+    /// The node.
     #[command(flatten)]
-    pub(crate) node: NodeArgs,
+    pub node: NodeArgs,
 }
 
-pub(crate) const EXAMPLES: &str = "Examples:
+/// For `--help`.
+pub const EXAMPLES: &str = "Examples:
   # this machine as a node of a cluster, with its pods as host processes
   safepoint agent --kubeconfig /etc/safepoint/node.kubeconfig --listen-socket /run/safepoint/agent.sock
 

@@ -1,0 +1,14 @@
+//! The agent as a program: its arguments, its start and its end.
+//!
+//! `safepoint agent` and `safepoint up` use it, and so does `safepoint-agent`, which is the agent and nothing else: a device
+//! that needs neither the embedded API nor the hub need not carry them, on its disk or in its memory.
+
+mod args;
+mod node;
+mod run;
+mod supervise;
+
+pub use args::{AgentArgs, EXAMPLES};
+pub use node::{CompatAddress, NodeArgs};
+pub use run::{log, options, run, shim};
+pub use supervise::supervise;
