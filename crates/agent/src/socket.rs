@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use safepoint_nodeapi::compat::Compat;
-use safepoint_nodeapi::serve::{Listen, Port, Server};
+use safepoint_nodeapi::serve::{Port, Server};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 
 use crate::keeper;
@@ -37,8 +37,7 @@ impl Module for SocketModule {
     }
 
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
-        let listen = Listen { socket: self.path.clone(), group: self.group.clone(), ..Listen::default() };
-        let bound = Server::bind(self.node.clone(), &listen).await;
+        let bound = Server::bind(self.node.clone(), &self.path, self.group.as_deref()).await;
         let server = bound.map_err(Fault::transient)?;
         ctx.ready();
         server.run(ctx.token()).await;

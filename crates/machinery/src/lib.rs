@@ -19,6 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod age;
 mod depth;
 pub mod go;
 pub mod meta;

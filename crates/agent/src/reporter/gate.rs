@@ -21,6 +21,23 @@ pub(crate) const NAME: &str = "gate-status";
 /// Changes come in bursts, and a fleet has many nodes: no more than one write in this time.
 const PACE: Duration = Duration::from_secs(1);
 
+/// What the status has only at times. What is left out of a merge patch stays as it was, so these are taken out by name.
+const AT_TIMES: [&str; 13] = [
+    "observedGeneration",
+    "state",
+    "since",
+    "holder",
+    "reason",
+    "holds",
+    "blockers",
+    "held",
+    "grants",
+    "orders",
+    "modules",
+    "agentVersion",
+    "conditions",
+];
+
 /// The module.
 pub(crate) struct GateStatus {
     pub(crate) node: String,
@@ -99,27 +116,29 @@ impl GateStatus {
     async fn patch(&self, status: &NodeGateStatus) -> Result<(), CallError> {
         let mut status =
             serde_json::to_value(status).map_err(|error| CallError::Garbled(error.to_string()))?;
-        // What is left out of a merge patch stays as it was.
-        let all = [
-            "observedGeneration",
-            "state",
-            "since",
-            "holder",
-            "reason",
-            "holds",
-            "blockers",
-            "held",
-            "grants",
-            "orders",
-            "modules",
-            "conditions",
-        ];
         if let Value::Object(members) = &mut status {
-            for name in all {
+            for name in AT_TIMES {
                 members.entry(name).or_insert(Value::Null);
             }
         }
         let resource = orders::resource().named(&self.node).part("status");
         self.cluster.patch(&resource, Patch::Merge, &json!({"status": status})).await.map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_the_status_may_leave_out_is_taken_out_by_name() {
+        let gate = &safepoint_api::crds()[0];
+        let schema = serde_json::to_value(&gate.spec.versions[0].schema).unwrap();
+        let all =
+            schema["openAPIV3Schema"]["properties"]["status"]["properties"].as_object().unwrap().clone();
+        let always = serde_json::to_value(NodeGateStatus::default()).unwrap();
+        let left_out: Vec<&String> = all.keys().filter(|name| always.get(name.as_str()).is_none()).collect();
+        assert_eq!(left_out.len(), AT_TIMES.len());
+        assert!(left_out.iter().all(|name| AT_TIMES.contains(&name.as_str())), "{left_out:?}");
     }
 }

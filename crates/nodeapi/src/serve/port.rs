@@ -35,15 +35,7 @@ impl<N: Node> Port<N> {
         address: SocketAddr,
         group: Option<&str>,
     ) -> Result<Self, BindError> {
-        Self::with_rights(node, compat, address, Rights::new(group)?).await
-    }
-
-    pub(super) async fn with_rights(
-        node: N,
-        compat: Compat,
-        address: SocketAddr,
-        rights: Rights,
-    ) -> Result<Self, BindError> {
+        let rights = Rights::new(group)?;
         if !address.ip().is_loopback() {
             return Err(BindError::NotLoopback(compat, address));
         }
@@ -57,12 +49,6 @@ impl<N: Node> Port<N> {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
-    }
-
-    /// Whose clients are answered here.
-    #[must_use]
-    pub const fn compat(&self) -> Compat {
-        self.compat
     }
 
     /// Answers until it is stopped.

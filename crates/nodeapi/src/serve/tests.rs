@@ -41,13 +41,14 @@ impl Running {
         let socket = folder.path().join("run/agent.sock");
         let node = TestNode::running([&cam()]);
         node.sees([&cam().revision("b")]);
-        let any = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let group = group.map(str::to_owned);
-        let listen = Listen { socket: socket.clone(), group, kubeedge: any, yurthub: any, horizon: any };
-        let server = Server::bind(node.clone(), &listen).await.unwrap();
-        let all = [Compat::KubeEdge, Compat::YurtHub, Compat::Horizon];
-        let ports = all.map(|compat| (compat, server.port(compat).unwrap())).into();
-        let (stop, mut tasks) = (CancellationToken::new(), JoinSet::new());
+        let (stop, mut tasks, mut ports) = (CancellationToken::new(), JoinSet::new(), Vec::new());
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        for compat in [Compat::KubeEdge, Compat::YurtHub, Compat::Horizon] {
+            let port = Port::bind(node.clone(), compat, any, group).await.unwrap();
+            ports.push((compat, port.address()));
+            tasks.spawn(port.run(stop.clone()));
+        }
+        let server = Server::bind(node.clone(), &socket, group).await.unwrap();
         tasks.spawn(server.run(stop.clone()));
         Self { node, socket, ports, stop, tasks, folder }
     }
@@ -256,9 +257,8 @@ async fn what_a_dead_agent_left_is_replaced_and_a_living_one_is_left_alone() {
     let socket = folder.path().join("agent.sock");
     drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
     assert!(socket.exists(), "a socket outlives its listener");
-    let listen = Listen { socket: socket.clone(), ..Listen::default() };
-    let first = Server::bind(TestNode::new(), &listen).await.unwrap();
-    let second = Server::bind(TestNode::new(), &listen).await.unwrap_err();
+    let first = Server::bind(TestNode::new(), &socket, None).await.unwrap();
+    let second = Server::bind(TestNode::new(), &socket, None).await.unwrap_err();
     assert_eq!(second.to_string(), format!("another agent answers on {}: stop it first", socket.display()));
     assert!(socket.exists());
     drop(first);
@@ -269,10 +269,9 @@ async fn what_a_dead_agent_left_is_replaced_and_a_living_one_is_left_alone() {
 async fn the_socket_of_a_successor_is_not_taken_away_by_its_predecessor() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("agent.sock");
-    let listen = Listen { socket: socket.clone(), ..Listen::default() };
-    let first = Server::bind(TestNode::new(), &listen).await.unwrap();
+    let first = Server::bind(TestNode::new(), &socket, None).await.unwrap();
     fs::remove_file(&socket).unwrap();
-    let _second = Server::bind(TestNode::new(), &listen).await.unwrap();
+    let _second = Server::bind(TestNode::new(), &socket, None).await.unwrap();
     drop(first);
     assert!(socket.exists());
 }
@@ -282,7 +281,7 @@ async fn a_file_that_is_no_socket_is_never_touched() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("agent.sock");
     fs::write(&socket, "precious").unwrap();
-    let error = Server::bind(TestNode::new(), &Listen { socket: socket.clone(), ..Listen::default() }).await;
+    let error = Server::bind(TestNode::new(), &socket, None).await;
     let BindError::Socket { source, .. } = error.unwrap_err() else { panic!("another error") };
     assert_eq!(source.kind(), ErrorKind::AlreadyExists);
     assert_eq!(fs::read_to_string(&socket).unwrap(), "precious");
@@ -290,13 +289,16 @@ async fn a_file_that_is_no_socket_is_never_touched() {
 
 #[tokio::test]
 async fn a_compatible_api_is_never_open_to_the_network() {
-    let folder = tempfile::tempdir().unwrap();
-    let open = Some(SocketAddr::from(([0, 0, 0, 0], 0)));
-    let listen = Listen { socket: folder.path().join("s"), kubeedge: open, ..Listen::default() };
-    let error = Server::bind(TestNode::new(), &listen).await.unwrap_err();
+    let open = SocketAddr::from(([0, 0, 0, 0], 0));
+    let error = Port::bind(TestNode::new(), Compat::KubeEdge, open, None).await.unwrap_err();
     assert!(error.to_string().starts_with("KubeEdge answers on loopback only"), "{error}");
-    let unknown = Listen { group: Some("no-such-group-here".to_owned()), ..listen };
-    let error = Server::bind(TestNode::new(), &unknown).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn a_group_that_does_not_exist_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let (socket, group) = (folder.path().join("s"), Some("no-such-group-here"));
+    let error = Server::bind(TestNode::new(), &socket, group).await.unwrap_err();
     assert!(error.to_string().contains("groupadd"), "{error}");
 }
 

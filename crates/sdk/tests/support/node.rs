@@ -12,7 +12,7 @@ use safepoint_core::{
     Answer, Ask, Config, Effect, Event, Gate, Health as PodHealth, Holder, Key, Labels, Now, Order, Origin,
     Override, Request, RequestId, Sighting, Span, Timestamp, Version, Workload, WorkloadKind,
 };
-use safepoint_nodeapi::serve::{Listen, Server};
+use safepoint_nodeapi::serve::Server;
 use safepoint_nodeapi::{Caller, Health, ModuleHealth, Node, RestartError, Unavailable, view};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -117,11 +117,11 @@ impl Agent {
         self.stop = CancellationToken::new();
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let listen = Listen { socket: self.socket(), ..Listen::default() };
+        let socket = self.socket();
         let (node, stop, (tell, told)) = (self.node.clone(), self.stop.clone(), mpsc::channel());
         // The calling thread may belong to a runtime of its own, so it waits for a word and not for a future.
         drop(runtime.handle().spawn(async move {
-            let server = Server::bind(node, &listen).await.unwrap();
+            let server = Server::bind(node, &socket, None).await.unwrap();
             tell.send(()).unwrap();
             server.run(stop).await;
         }));

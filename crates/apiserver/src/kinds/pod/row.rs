@@ -1,7 +1,7 @@
 //! The row of a pod, as kubectl prints it: above all, the one word that says how it is.
 
 use jiff::Timestamp;
-use safepoint_machinery::meta;
+use safepoint_machinery::{age, meta};
 use serde_json::{Value, json};
 
 use super::super::check::{flag, has, int, part, word};
@@ -39,7 +39,7 @@ pub(super) fn cells(pod: &Value, now: Timestamp) -> Vec<Value> {
     let sum = look(pod);
     let restarts = match sum.ended.filter(|_| sum.restarts != 0) {
         Some(ended) => {
-            format!("{} ({} ago)", sum.restarts, table::human(now.as_second() - ended.as_second()))
+            format!("{} ({} ago)", sum.restarts, age::human(now.as_second() - ended.as_second()))
         }
         None => sum.restarts.to_string(),
     };
