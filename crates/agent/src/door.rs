@@ -210,7 +210,7 @@ impl Open<'_> {
     async fn take(&mut self, report: Report) -> Result<(), Fault> {
         let key = Key::pod(&report.namespace, &report.name);
         let uid = Uid::from(report.uid.as_str());
-        self.door.statuses.set(uid.clone(), Arc::new(report.status.clone()));
+        self.door.statuses.set(uid.clone(), &report.status);
         let event = self.healths.take(key.clone(), &report);
         if report.ended {
             self.ended.insert(uid.clone(), key.clone());

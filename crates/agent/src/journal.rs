@@ -27,8 +27,8 @@ use crate::faults;
 
 /// Changed when an older agent could misread what this one writes.
 const FORMAT: u64 = 1;
-/// The agent shares a small machine with what it protects.
-const CACHE: usize = 2 << 20;
+/// The agent shares a small machine with what it protects, and reads a body when it has changed.
+const CACHE: usize = 256 << 10;
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const ROWS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("rows");

@@ -90,7 +90,7 @@ impl Node for LocalNode {
         let pods = bodies.into_iter().filter_map(|(uid, body)| {
             let mut pod: Value = serde_json::from_slice(&body?).ok()?;
             if let Some(status) = statuses.get(&uid) {
-                pod["status"] = (**status).clone();
+                pod["status"] = serde_json::from_str(status).ok()?;
             }
             Some(pod)
         });

@@ -45,7 +45,7 @@ pub fn run(args: &AgentArgs, age: impl Fn() -> Duration) -> Result<()> {
     // One worker: the agent shares a small machine with what it protects, and what blocks has threads of its own.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
-        .max_blocking_threads(8)
+        .max_blocking_threads(4)
         .enable_all()
         .build()
         .context("cannot start")?;

@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 
 use super::{BREATH, Patience, Statuses, something, written};
 use crate::cluster::{CallError, Cluster, Patch, Resource};
-use crate::digest;
 use crate::faults;
 use crate::keeper::{self, Desk};
 use crate::link::Link;
@@ -41,7 +40,7 @@ pub(crate) struct PodStatuses {
 /// What was last written of one pod.
 #[derive(Clone, Default, Debug)]
 struct Sent {
-    status: Option<safepoint_core::Digest>,
+    status: Option<Arc<str>>,
     held: Option<bool>,
     /// The members that the status had: those that go must be taken out by name.
     members: BTreeSet<String>,
@@ -134,9 +133,8 @@ impl PodStatuses {
         let mut status = Map::new();
         let mut conditions = Vec::new();
         if let Some(reported) = &reported {
-            let digest = digest::of(&[reported]);
-            if before.status.as_ref() != Some(&digest) {
-                let members = reported.as_object().cloned().unwrap_or_default();
+            if before.status.as_deref() != Some(reported) {
+                let members: Map<String, Value> = serde_json::from_str(reported).unwrap_or_default();
                 next.members = members.keys().cloned().collect();
                 for gone in before.members.difference(&next.members) {
                     status.insert(gone.clone(), Value::Null);
@@ -144,7 +142,7 @@ impl PodStatuses {
                 status.extend(members);
                 conditions =
                     status.remove("conditions").and_then(|it| it.as_array().cloned()).unwrap_or_default();
-                next.status = Some(digest);
+                next.status = Some(Arc::clone(reported));
             }
         }
         let known = before.held.or(pod.held);

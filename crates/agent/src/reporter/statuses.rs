@@ -10,7 +10,8 @@ use tokio::sync::watch;
 /// The newest report of each pod that the door knows.
 #[derive(Debug, Default)]
 pub(crate) struct Statuses {
-    pods: Mutex<BTreeMap<Uid, Arc<Value>>>,
+    /// As texts, which take a fraction of the memory.
+    pods: Mutex<BTreeMap<Uid, Arc<str>>>,
     changes: watch::Sender<()>,
 }
 
@@ -18,8 +19,8 @@ pub(crate) struct Statuses {
 
 impl Statuses {
     /// Takes a Kubernetes pod status.
-    pub(crate) fn set(&self, uid: Uid, status: Arc<Value>) {
-        self.lock().insert(uid, status);
+    pub(crate) fn set(&self, uid: Uid, status: &Value) {
+        self.lock().insert(uid, status.to_string().into());
         self.changes.send_replace(());
     }
 
@@ -27,11 +28,11 @@ impl Statuses {
         self.lock().remove(uid);
     }
 
-    pub(crate) fn get(&self, uid: &Uid) -> Option<Arc<Value>> {
+    pub(crate) fn get(&self, uid: &Uid) -> Option<Arc<str>> {
         self.lock().get(uid).cloned()
     }
 
-    pub(crate) fn all(&self) -> BTreeMap<Uid, Arc<Value>> {
+    pub(crate) fn all(&self) -> BTreeMap<Uid, Arc<str>> {
         self.lock().clone()
     }
 
@@ -39,7 +40,7 @@ impl Statuses {
         self.changes.subscribe()
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uid, Arc<Value>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uid, Arc<str>>> {
         // Nothing that can panic happens under the lock.
         self.pods.lock().unwrap_or_else(PoisonError::into_inner)
     }
