@@ -13,6 +13,15 @@ pub const FIRST_INSTALL: &str = "safepoint.dev/first-install";
 /// The value of [`FIRST_INSTALL`] that lets the first start through.
 pub const FIRST_INSTALL_ALLOW: &str = "allow";
 
+/// Annotation on a pod. Written by the hub where somebody asked for the end of a pod that its node holds and was put off at
+/// the API server, read by the gate: the end is wanted, as if the pod had been deleted. The value says who asked and when.
+/// Taken off, the wish is withdrawn.
+pub const END_WISHED: &str = "safepoint.dev/end-wished";
+
+/// Annotation on a pod. Written by the hub together with [`HOLD_UPGRADE`](super::kubeedge::HOLD_UPGRADE) that it carries from
+/// the pod's workload, read by the hub alone: what it has not put on, it does not take off. The value names the workload.
+pub const HOLD_CARRIED: &str = "safepoint.dev/hold-carried-from";
+
 /// Unix socket of the node API. Bound by the agent, used by the CLI, by programs on the device and by the SDK.
 pub const SOCKET: &str = "/run/safepoint/agent.sock";
 

@@ -198,6 +198,8 @@ fn our_own_words_are_as_documented() {
         (safepoint::GROUP, "safepoint.dev"),
         (safepoint::VERSION, "v1alpha1"),
         (safepoint::FIRST_INSTALL, "safepoint.dev/first-install"),
+        (safepoint::END_WISHED, "safepoint.dev/end-wished"),
+        (safepoint::HOLD_CARRIED, "safepoint.dev/hold-carried-from"),
         (safepoint::FIRST_INSTALL_ALLOW, "allow"),
         (safepoint::SOCKET, "/run/safepoint/agent.sock"),
         (safepoint::CONDITION_CHANGE_FREEZE, "ChangeFreeze"),
