@@ -148,6 +148,7 @@ impl Agent {
                 options: runtime,
                 statuses: Arc::clone(&statuses),
                 link: link.clone(),
+                seen: Arc::clone(&seen),
             },
             uplink: Uplink {
                 node: node.clone(),

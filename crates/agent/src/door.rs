@@ -19,6 +19,7 @@ use crate::journal::Body;
 use crate::keeper::{self, Desk};
 use crate::link::Link;
 use crate::reporter::Statuses;
+use crate::seen::SeenPods;
 use crate::version;
 use health::Healths;
 use show::{Shown, Told};
@@ -33,6 +34,7 @@ pub(crate) struct ProcessDoor {
     pub(crate) options: Options,
     pub(crate) statuses: Arc<Statuses>,
     pub(crate) link: Link,
+    pub(crate) seen: Arc<SeenPods>,
 }
 
 /// The door at work.
@@ -55,7 +57,8 @@ impl Module for ProcessDoor {
     }
 
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
-        let (mut effects, mut starts) = (self.desk.effects(), self.desk.starts());
+        let (mut effects, mut starts, mut seen) =
+            (self.desk.effects(), self.desk.starts(), self.seen.changes());
         self.report_part(Some("is starting")).await?;
         let options = self.options.clone();
         let opened =
@@ -93,6 +96,12 @@ impl Module for ProcessDoor {
                     }
                     Err(RecvError::Closed) => return Ok(()),
                 },
+                changed = seen.changed() => {
+                    changed.map_err(Fault::transient)?;
+                    if open.has_other_gates() {
+                        open.show().await?;
+                    }
+                }
                 changed = starts.changed() => {
                     if changed.is_err() {
                         return Ok(());
@@ -154,7 +163,8 @@ impl Open<'_> {
     /// Shows the runtime what has been admitted since.
     async fn show(&mut self) -> Result<(), Fault> {
         let (told, synced) = (Arc::clone(&self.told), self.door.link.is_synced());
-        let shown = self.look(move |gate, journal| Shown::new(gate, journal, &told, synced)).await?;
+        let gates = self.door.seen.gates();
+        let shown = self.look(move |gate, journal| Shown::new(gate, journal, &told, synced, &gates)).await?;
         let Shown { mut told, pods } = shown.map_err(Fault::transient)?;
         for pod in pods {
             let uid = Uid::from(pod.uid.as_str());
@@ -170,6 +180,12 @@ impl Open<'_> {
         self.told = Arc::new(told);
         self.forget_ended();
         self.report_configs().await
+    }
+
+    /// Whether others say something else of the readiness of pods than the runtime was told.
+    fn has_other_gates(&self) -> bool {
+        let gates = self.door.seen.gates();
+        gates.iter().any(|(uid, gates)| self.told.pods.get(uid).is_some_and(|pod| pod.gates != *gates))
     }
 
     /// Ends anew what was ending when the agent died, where the gate has already taken note of the end and nobody else would

@@ -21,6 +21,7 @@ mod journal;
 mod keeper;
 mod link;
 mod local;
+mod needs;
 mod orders;
 mod overseer;
 mod reporter;

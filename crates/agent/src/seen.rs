@@ -24,7 +24,12 @@ pub(crate) struct SeenPod {
     /// Whether the API says that it is held, if it says anything about it.
     pub(crate) held: Option<bool>,
     pub(crate) deleting: bool,
+    /// What others say in the conditions that the pod makes its readiness depend on.
+    pub(crate) gates: Gates,
 }
+
+/// Which conditions are true, by their type.
+pub(crate) type Gates = BTreeMap<String, bool>;
 
 // === impl SeenPods ===
 
@@ -49,6 +54,13 @@ impl SeenPods {
         self.lock().clone()
     }
 
+    /// What others say of the readiness of pods, where any of it counts.
+    pub(crate) fn gates(&self) -> BTreeMap<Uid, Gates> {
+        let pods = self.lock();
+        let gated = pods.iter().filter(|(_, pod)| !pod.gates.is_empty());
+        gated.map(|(uid, pod)| (uid.clone(), pod.gates.clone())).collect()
+    }
+
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
@@ -60,12 +72,16 @@ impl SeenPods {
 }
 
 fn read(pod: &Value) -> (Uid, SeenPod) {
-    let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
-    let held = conditions.find(|condition| condition["type"] == HELD_UPGRADE);
+    let items = |list: &'static str, of: &'static str| pod[of][list].as_array().into_iter().flatten();
+    let condition = |kind: &str| items("conditions", "status").find(|condition| condition["type"] == kind);
+    let held = condition(HELD_UPGRADE);
+    let gates = items("readinessGates", "spec").filter_map(|gate| gate["conditionType"].as_str());
+    let is_true = |kind: &str| condition(kind).is_some_and(|condition| condition["status"] == "True");
     let seen = SeenPod {
         key: Key::pod(metadata(pod, "namespace"), metadata(pod, "name")),
         held: held.map(|condition| condition["status"] == "True"),
         deleting: !pod["metadata"]["deletionTimestamp"].is_null(),
+        gates: gates.map(|kind| (kind.to_owned(), is_true(kind))).collect(),
     };
     (Uid::from(metadata(pod, "uid")), seen)
 }

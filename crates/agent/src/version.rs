@@ -13,7 +13,7 @@ use safepoint_core::{
 };
 use serde_json::{Map, Value};
 
-use crate::digest;
+use crate::{digest, needs};
 
 /// Why an object cannot be judged.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,6 +36,7 @@ pub(crate) fn of_pod(node: &str, pod: &Value) -> Result<Option<(Key, Version)>, 
     let labelled = pod.pointer("/metadata/labels").unwrap_or(&Value::Null);
     let digest = digest::of(&[&pod["spec"], labelled, &counted]);
     let said = |key: &str| annotations.get(key).and_then(Value::as_str);
+    let is_deleted = pod.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null());
     let version = Version {
         uid: Uid::from(text(pod, "/metadata/uid")?),
         workload: Some(workload),
@@ -45,8 +46,10 @@ pub(crate) fn of_pod(node: &str, pod: &Value) -> Result<Option<(Key, Version)>, 
         labels: Arc::new(labels),
         hold: said(kubeedge::HOLD_UPGRADE) == Some(kubeedge::HOLD_UPGRADE_ON),
         first_install_allowed: said(safepoint::FIRST_INSTALL) == Some(safepoint::FIRST_INSTALL_ALLOW),
-        deleting: pod.pointer("/metadata/deletionTimestamp").is_some_and(|at| !at.is_null()),
+        // Deleted, or put off at the API server by the hub, which comes to the same here.
+        deleting: is_deleted || said(safepoint::END_WISHED).is_some(),
         uses: uses(namespace, &pod["spec"]).into_iter().collect(),
+        needs: Arc::new(needs::of_pod(&pod["spec"])),
         born: born(pod),
     };
     Ok(Some((Key::pod(namespace, name), version)))
@@ -67,6 +70,7 @@ pub(crate) fn of_config(kind: Kind, object: &Value) -> Result<(Key, Version), Un
         // It is there until it is gone: pods that use it may still be started from it.
         deleting: false,
         uses: Arc::from([]),
+        needs: Arc::default(),
         born: born(object),
     };
     Ok((Key { kind, namespace: namespace.into(), name: name.into() }, version))
@@ -74,14 +78,26 @@ pub(crate) fn of_config(kind: Kind, object: &Value) -> Result<(Key, Version), Un
 
 /// The annotations that are part of what a pod is. Those that arm a hold are not: arming is no change.
 fn counted(annotations: &Value) -> Map<String, Value> {
-    let of_gate = |key: &str| {
-        key == kubeedge::HOLD_UPGRADE || key == safepoint::FIRST_INSTALL || key == kubernetes::LAST_APPLIED
-    };
     let annotations = annotations.as_object().into_iter().flatten();
-    annotations.filter(|(key, _)| !of_gate(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    annotations
+        .filter(|(key, _)| !is_of_the_gate(key))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
-/// The ConfigMaps and Secrets that a pod reads.
+/// Whether an annotation is about what may happen to a pod, and not about what it is.
+pub(crate) fn is_of_the_gate(annotation: &str) -> bool {
+    let words = [
+        kubeedge::HOLD_UPGRADE,
+        safepoint::FIRST_INSTALL,
+        safepoint::HOLD_CARRIED,
+        safepoint::END_WISHED,
+        kubernetes::LAST_APPLIED,
+    ];
+    words.contains(&annotation)
+}
+
+/// The ConfigMaps and Secrets that a pod reads, itself or through what mounts its volumes: whatever a kubelet would ask for.
 fn uses(namespace: &str, spec: &Value) -> BTreeSet<Key> {
     let mut found = BTreeSet::new();
     let mut use_of = |kind: Kind, name: &Value| {
@@ -103,6 +119,11 @@ fn uses(namespace: &str, spec: &Value) -> BTreeSet<Key> {
     for volume in items(&spec["volumes"]) {
         use_of(Kind::ConfigMap, &volume["configMap"]["name"]);
         use_of(Kind::Secret, &volume["secret"]["secretName"]);
+        use_of(Kind::Secret, &volume["azureFile"]["secretName"]);
+        use_of(Kind::Secret, &volume["csi"]["nodePublishSecretRef"]["name"]);
+        for kind in ["cephfs", "cinder", "flexVolume", "iscsi", "rbd", "scaleIO", "storageos"] {
+            use_of(Kind::Secret, &volume[kind]["secretRef"]["name"]);
+        }
         for source in items(&volume["projected"]["sources"]) {
             use_of(Kind::ConfigMap, &source["configMap"]["name"]);
             use_of(Kind::Secret, &source["secret"]["name"]);

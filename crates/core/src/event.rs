@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::freeze::{Blocker, Mode};
 use crate::grant::GrantEnd;
 use crate::hold::{Holder, OnExpiry, Scope};
-use crate::object::{ChangeKind, Health, HeldBy, Key, Kind, Version};
+use crate::object::{ChangeKind, Health, HeldBy, Key, Kind, Needs, Version};
 use crate::text::{Digest, HoldId, OrderId, PartName, Revision, SignalName, Text, Uid};
 use crate::time::{Age, Span, Stamp, Timestamp};
 use crate::workload::Workload;
@@ -50,6 +50,8 @@ pub enum Event {
         /// What it found; empty when nothing objects.
         blockers: Vec<Blocker>,
     },
+    /// A door reports what the machine has for pods. Not known, it is the scheduler's business alone.
+    RoomReported(Needs),
     /// A safety signal was read.
     SignalRead {
         /// Which.

@@ -160,7 +160,7 @@ impl Gate {
                 Ending::HolderDrops(id.clone(), holder.and_then(by_itself))
             }
             Cause::Annotated(workload) => Ending::Release(workload.clone()),
-            Cause::Predecessor => Ending::PredecessorEnds,
+            Cause::Predecessor | Cause::Room => Ending::PredecessorEnds,
         }
     }
 
@@ -170,7 +170,12 @@ impl Gate {
         }
         let armed = causes.iter().filter_map(|cause| match cause {
             Cause::Annotated(workload) => Some(workload.clone()),
-            Cause::Frozen | Cause::Barrier | Cause::Resyncing | Cause::Held(_) | Cause::Predecessor => None,
+            Cause::Frozen
+            | Cause::Barrier
+            | Cause::Resyncing
+            | Cause::Held(_)
+            | Cause::Predecessor
+            | Cause::Room => None,
         });
         let workloads: Vec<Workload> = armed.collect();
         let pending: BTreeSet<Key> =
@@ -284,6 +289,7 @@ impl Explanation {
             }
             Cause::Annotated(workload) => write!(f, "{workload} is annotated to hold its upgrades"),
             Cause::Predecessor => f.write_str("what has to end first has not ended yet"),
+            Cause::Room => f.write_str("a pod that is gone from the cluster is kept in its place"),
         }
     }
 

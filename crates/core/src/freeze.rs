@@ -97,7 +97,10 @@ pub struct Blocker {
 #[must_use]
 pub(crate) fn blocker_of(key: &Key, slot: &Slot) -> Option<Blocker> {
     let (reason, message) = match (slot.applied.as_ref()?.stage, key.kind) {
-        (Stage::Ending, _) => (BlockerReason::ReplacementPending, "is ending"),
+        (Stage::Ending, Kind::ConfigMap | Kind::Secret) => {
+            (BlockerReason::ConfigPending, "has not been taken from its pods yet")
+        }
+        (Stage::Ending, Kind::Pod | Kind::StaticPod) => (BlockerReason::ReplacementPending, "is ending"),
         (Stage::Delivered(Health::Ready | Health::Finished), _) => return None,
         (Stage::Delivered(_), Kind::ConfigMap | Kind::Secret) => {
             (BlockerReason::ConfigPending, "has not reached its pods yet")

@@ -30,7 +30,7 @@ use crate::freeze::{Blocker, Mode, Phase, Thaw};
 use crate::grant::{Grant, Replacement};
 use crate::guard::Guard;
 use crate::hold::Hold;
-use crate::object::{Key, Slot};
+use crate::object::{Key, Needs, Slot};
 use crate::record::Record;
 use crate::text::{HoldId, OrderId, PartName, Revision, SignalName, Uid};
 use crate::time::{Age, Clock, Now, Span, Timestamp};
@@ -38,7 +38,7 @@ use crate::workload::Workload;
 use index::Index;
 use turn::{Ring, Turn};
 
-pub use decide::{Cause, Verdict};
+pub use decide::{Cause, PORT, Verdict};
 
 /// What an operator may set. The defaults suit a node of about a hundred pods.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -79,6 +79,7 @@ pub struct Gate {
     // From here on nothing is durable: after a restart it is reported anew, and unknown means hold.
     signals: BTreeMap<SignalName, (Reading, Age)>,
     parts: BTreeMap<PartName, Vec<Blocker>>,
+    room: Needs,
     waiting: BTreeMap<HoldId, Vec<RequestId>>,
     index: Index,
     #[cfg(feature = "mutants")]
@@ -132,6 +133,7 @@ impl Gate {
             installed: Ring::default(),
             signals: BTreeMap::new(),
             parts: BTreeMap::new(),
+            room: Needs::new(),
             waiting: BTreeMap::new(),
             index: Index::default(),
             #[cfg(feature = "mutants")]
@@ -155,6 +157,7 @@ impl Gate {
             }
             Event::Ended { key, uid } => self.end(&mut turn, &key, &uid),
             Event::PartReported { part, blockers } => drop(self.parts.insert(part, blockers)),
+            Event::RoomReported(room) => self.measure(&mut turn, room),
             Event::SignalRead { signal, reading } => {
                 self.signals.insert(signal, (reading, self.clock.age()));
             }

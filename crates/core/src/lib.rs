@@ -33,13 +33,13 @@ pub use event::{
 };
 pub use explain::{Ending, Explanation, HeldByHolder, ReleaseWould, Why};
 pub use freeze::{Blocker, BlockerReason, Mode, Phase, Subject, Thaw};
-pub use gate::{Cause, Config, Gate, Outcome, Verdict};
+pub use gate::{Cause, Config, Gate, Outcome, PORT, Verdict};
 pub use grant::{Grant, GrantEnd, Replacement, Target};
 pub use guard::Guard;
 pub use hold::{
     Barrier, Hold, HoldKind, Holder, Lease, OnExpiry, Origin, Requirement, Scope, Selector, Suspension,
 };
-pub use object::{Applied, ChangeKind, Health, Held, HeldBy, Key, Kind, Slot, Stage, Version};
+pub use object::{Applied, ChangeKind, Health, Held, HeldBy, Key, Kind, Needs, Slot, Stage, Version};
 pub use record::{AuditLine, Installed, NodeRow, Record, Records};
 pub use text::{Digest, HoldId, OrderId, PartName, Revision, SignalName, Text, Uid};
 pub use time::{Age, Clock, Now, Span, Stamp, Timestamp};

@@ -2,6 +2,7 @@
 //!
 //! A version is small on purpose. Bodies live in the journal; the gate compares digests.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -35,6 +36,10 @@ pub struct Key {
     pub name: Text,
 }
 
+/// What something takes of a machine, by name: resources in thousandths of their unit, and ports of the host, of each of
+/// which there is one.
+pub type Needs = BTreeMap<Text, u64>;
+
 /// One version of an object, as small as a decision needs it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Version {
@@ -56,6 +61,9 @@ pub struct Version {
     pub deleting: bool,
     /// The ConfigMaps and Secrets that it uses.
     pub uses: Arc<[Key]>,
+    /// What it takes of the machine while it runs.
+    #[serde(default)]
+    pub needs: Arc<Needs>,
     /// When the cluster created it: of two pending revisions the younger is the newest.
     pub born: Timestamp,
 }
@@ -248,10 +256,21 @@ impl Slot {
 
     /// Whether a pod that the API has no object for any more is ending.
     #[must_use]
-    pub fn is_private_end(&self) -> bool {
+    pub fn is_private_end(&self, kind: Kind) -> bool {
         let same =
             |applied: &Applied| self.wanted.as_ref().is_some_and(|wanted| wanted.uid == applied.version.uid);
-        self.is_ending() && !self.applied.as_ref().is_some_and(same)
+        kind.runs() && self.is_ending() && !self.applied.as_ref().is_some_and(same)
+    }
+
+    /// Whether a pod that the API has no object for any more is kept running: nobody but this machine counts what it takes.
+    #[must_use]
+    pub fn is_private(&self, kind: Kind) -> bool {
+        let kept = |applied: &Applied| {
+            !applied.is_finished()
+                && applied.stage != Stage::Ending
+                && self.wanted.as_ref().is_none_or(|wanted| wanted.uid != applied.version.uid)
+        };
+        kind == Kind::Pod && self.applied.as_ref().is_some_and(kept)
     }
 
     /// Whether something that still runs here is on its way out, whether that has been delivered yet or not.

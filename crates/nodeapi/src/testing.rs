@@ -101,6 +101,7 @@ fn of(key: Key, kind: WorkloadKind, name: &str) -> Object {
         first_install_allowed: false,
         deleting: false,
         uses: Arc::from([]),
+        needs: Arc::default(),
         born: MORNING,
     };
     Object { key, version }

@@ -40,7 +40,8 @@ pub(crate) struct SetUp {
 
 /// Makes what is missing and brings the files up to date. Run again, it changes only what differs.
 ///
-/// A ConfigMap that vanishes takes no file from a container that runs: what it was is shown until it returns.
+/// A ConfigMap that vanishes takes no file from a container that runs, unless the pod calls it optional: what it was is there
+/// until it returns, and is no version of anything any more.
 pub(crate) fn set_up(
     who: Who<'_>,
     configs: &Configs,
@@ -86,7 +87,8 @@ pub(crate) fn set_up(
         }
     }
     fresh.retain(|(key, _)| !behind.contains(key));
-    fresh.extend(shown.iter().filter(|(key, _)| behind.contains(key)).cloned());
+    let stays = |key: &ConfigKey| behind.contains(key) && configs.0.contains_key(key);
+    fresh.extend(shown.iter().filter(|(key, _)| stays(key)).cloned());
     result.shown = fresh.into_iter().collect();
     result.missing = (!missing.is_empty()).then(|| missing.join("; "));
     result.outdated = (!outdated.is_empty()).then(|| outdated.join("; "));

@@ -71,6 +71,17 @@ impl Healths {
             events.push(Event::Reported { key: key.clone(), uid, digest, health: Health::Ready });
             self.arrived.insert(key.clone(), config.version.clone());
         }
+        // Gone is what nobody shows any more, of those who might.
+        let may_show = |uid: &Uid, key: &Key| {
+            self.pods.get(uid).is_none_or(|pod| {
+                pod.health != Health::Finished && pod.configs.contains_key(&config_key(key))
+            })
+        };
+        let gone = told.ending.iter().filter(|(key, _)| {
+            let mut pods = told.pods.iter().filter(|(_, pod)| pod.key.namespace == key.namespace);
+            !pods.any(|(uid, _)| may_show(uid, key))
+        });
+        events.extend(gone.map(|(key, uid)| Event::Ended { key: key.clone(), uid: uid.clone() }));
         events
     }
 

@@ -8,9 +8,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use safepoint_core::{Applied, Gate, Key, Kind, Stage, Uid, Version};
 use safepoint_runtime::{Config, ConfigKey, ConfigKind, Configs, Wanted};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::journal::{BodyKey, Journal};
+use crate::seen::Gates;
 
 /// The kubelet's, where a pod does not say.
 const GRACE: Duration = Duration::from_secs(30);
@@ -20,6 +21,8 @@ const GRACE: Duration = Duration::from_secs(30);
 pub(super) struct Told {
     pub(super) pods: BTreeMap<Uid, ToldPod>,
     pub(super) configs: BTreeMap<Key, Arc<Config>>,
+    /// Configuration that is to be taken from the pods.
+    pub(super) ending: BTreeMap<Key, Uid>,
 }
 
 /// Of one pod.
@@ -32,6 +35,8 @@ pub(super) struct ToldPod {
     pub(super) configs: BTreeMap<Key, String>,
     /// Whether it uses something that has not been admitted, or of which nobody knows yet whether it is there.
     pub(super) lacks_configs: bool,
+    /// What others say of its readiness.
+    pub(super) gates: Gates,
 }
 
 /// A look at everything that has been admitted.
@@ -58,22 +63,27 @@ impl Shown {
         journal: &Journal,
         before: &Told,
         synced: bool,
+        gates: &BTreeMap<Uid, Gates>,
     ) -> Result<Self, ShowError> {
         let mut told = Told::default();
-        for (key, version) in
-            gate.slots().iter().filter_map(|(key, slot)| Some((key, &slot.applied.as_ref()?.version)))
+        for (key, applied) in
+            gate.slots().iter().filter_map(|(key, slot)| Some((key, slot.applied.as_ref()?)))
         {
-            if !key.kind.runs() {
-                let is = version_of(version);
-                let known = before.configs.get(key).filter(|config| config.version == is);
-                let config = match known {
-                    Some(config) => Arc::clone(config),
-                    None => {
-                        Arc::new(Config { version: is, data: data(key.kind, &body(journal, key, version)?) })
-                    }
-                };
-                told.configs.insert(key.clone(), config);
+            let version = &applied.version;
+            if key.kind.runs() {
+                continue;
             }
+            if applied.stage == Stage::Ending {
+                told.ending.insert(key.clone(), version.uid.clone());
+                continue;
+            }
+            let is = version_of(version);
+            let known = before.configs.get(key).filter(|config| config.version == is);
+            let config = match known {
+                Some(config) => Arc::clone(config),
+                None => Arc::new(Config { version: is, data: data(key.kind, &body(journal, key, version)?) }),
+            };
+            told.configs.insert(key.clone(), config);
         }
         let mut pods = Vec::new();
         for (key, slot) in gate.slots().iter().filter(|(key, _)| key.kind == Kind::Pod) {
@@ -91,14 +101,24 @@ impl Shown {
                     .uses
                     .iter()
                     .any(|key| !configs.contains_key(key) && (gate.slots().contains_key(key) || !synced)),
+                gates: gates.get(&applied.version.uid).cloned().unwrap_or_default(),
             };
             if before.pods.get(&applied.version.uid) != Some(&pod) {
-                pods.push(wanted(journal, key, slot.wanted.as_ref(), applied, configs)?);
+                let mut wanted = wanted(journal, key, slot.wanted.as_ref(), applied, configs)?;
+                say(Arc::make_mut(&mut wanted.manifest), &pod.gates);
+                pods.push(wanted);
             }
             told.pods.insert(applied.version.uid.clone(), pod);
         }
         Ok(Self { told, pods })
     }
+}
+
+/// Writes into a manifest which of the conditions that others write are true now. Those of the journal are of another time.
+fn say(manifest: &mut Value, gates: &Gates) {
+    let condition =
+        |(kind, is): (&String, &bool)| json!({"type": kind, "status": if *is { "True" } else { "False" }});
+    manifest["status"] = json!({"conditions": gates.iter().map(condition).collect::<Vec<_>>()});
 }
 
 fn wanted(

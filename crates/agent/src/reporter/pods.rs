@@ -132,18 +132,18 @@ impl PodStatuses {
         let mut next = before.clone();
         let mut status = Map::new();
         let mut conditions = Vec::new();
-        if let Some(reported) = &reported {
-            if before.status.as_deref() != Some(reported) {
-                let members: Map<String, Value> = serde_json::from_str(reported).unwrap_or_default();
-                next.members = members.keys().cloned().collect();
-                for gone in before.members.difference(&next.members) {
-                    status.insert(gone.clone(), Value::Null);
-                }
-                status.extend(members);
-                conditions =
-                    status.remove("conditions").and_then(|it| it.as_array().cloned()).unwrap_or_default();
-                next.status = Some(Arc::clone(reported));
+        if let Some(reported) = &reported
+            && before.status.as_deref() != Some(reported)
+        {
+            let members: Map<String, Value> = serde_json::from_str(reported).unwrap_or_default();
+            next.members = members.keys().cloned().collect();
+            for gone in before.members.difference(&next.members) {
+                status.insert(gone.clone(), Value::Null);
             }
+            status.extend(members);
+            conditions =
+                status.remove("conditions").and_then(|it| it.as_array().cloned()).unwrap_or_default();
+            next.status = Some(Arc::clone(reported));
         }
         let known = before.held.or(pod.held);
         if held != known.unwrap_or(false) {

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::json;
 
-use super::world::{World, held};
+use super::world::{World, held, pod_path};
 
 async fn module(world: &World, name: &str) -> serde_json::Value {
     let modules = world.local("GET", "/v1/modules", None).await.1;
@@ -147,4 +147,32 @@ async fn a_second_agent_on_the_same_folder_does_not_get_anywhere() {
     let output = second.wait_with_output().unwrap();
     assert!(!String::from_utf8_lossy(&output.stdout).contains("ready"));
     assert!(world.run_of(&uid).is_alive() && world.runs(&uid).len() == 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_is_ready_when_those_whom_its_readiness_gates_name_say_so() {
+    let mut world = World::new().await;
+    let spec = json!({
+        "containers": [{"name": "main", "image": "rover:v1", "command": ["sleep", "600"]}],
+        "readinessGates": [{"conditionType": "example.org/calibrated"}],
+    });
+    let uid = world.pod_with("rover", json!({}), spec).await;
+    let ready = async |world: &World| -> (bool, bool) {
+        let pod = world.get(&pod_path("rover")).await.1;
+        let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let status = |kind: &str| {
+            let found = conditions.iter().find(|condition| condition["type"] == kind);
+            found.and_then(|condition| condition["status"].as_str()).unwrap_or_default() == "True"
+        };
+        (status("ContainersReady"), status("Ready"))
+    };
+    world.until("it runs and waits", async |world| (ready(world).await == (true, false)).then_some(())).await;
+    let before = world.run_of(&uid);
+    let said = json!({"status": {"conditions": [{"type": "example.org/calibrated", "status": "True"}]}});
+    world.patch(&format!("{}/status", pod_path("rover")), "strategic", said).await;
+    world.until("it is ready", async |world| (ready(world).await == (true, true)).then_some(())).await;
+    world.kill_agent();
+    world.start_agent();
+    world.until_ready("rover").await;
+    assert_eq!(world.run_of(&uid), before);
 }

@@ -106,6 +106,39 @@ async fn a_frozen_node_neither_starts_nor_stops_anything_and_catches_up_afterwar
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn configuration_that_goes_is_gone_before_the_freeze_is_promised_or_stays_until_the_thaw() {
+    let world = World::new().await;
+    let spec = json!({
+        "containers": [{"name": "main", "image": "rover:v1", "command": ["sleep", "600"],
+            "volumeMounts": [{"name": "maps", "mountPath": "/etc/maps"}]}],
+        "volumes": [{"name": "maps", "configMap": {"name": "maps", "optional": true}}],
+    });
+    let uid = world.pod_with("rover", json!({}), spec).await;
+    world.until_ready("rover").await;
+    let file = world.root(&uid).join("etc/maps/area");
+    let is_there = || file.exists();
+    for round in 0..10 {
+        let maps = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "maps"}, "data": {"area": "1"}});
+        world.create(CONFIG_MAPS, maps).await;
+        world.until("it is shown", async |_| is_there().then_some(())).await;
+        let path = format!("{CONFIG_MAPS}/maps");
+        let (_, (code, answer)) = tokio::join!(world.delete(&path), world.freeze("mission"));
+        let promised = is_there();
+        assert_eq!(code, 201, "round {round}: {answer}");
+        world
+            .until("the agent knows", async |world| {
+                let held = world.local("GET", "/v1/changes", None).await.1.to_string();
+                (!is_there() || held.contains("maps")).then_some(())
+            })
+            .await;
+        assert_eq!(is_there(), promised, "round {round}: it changed after the promise");
+        assert_eq!(world.thaw().await.0, 200);
+        world.until("the node is open", async |world| (world.state().await == "Open").then_some(())).await;
+        world.until("it is gone", async |_| (!is_there()).then_some(())).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_freeze_is_refused_with_every_blocker_while_something_is_under_way() {
     let world = World::new().await;
     // It never gets ready.

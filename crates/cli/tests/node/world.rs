@@ -166,7 +166,15 @@ impl World {
     }
 
     pub(super) async fn merge(&self, path: &str, change: Value) -> Value {
-        let (code, changed) = self.call("PATCH", path, Some(("application/merge-patch+json", change))).await;
+        self.patch(path, "merge", change).await
+    }
+
+    pub(super) async fn patch(&self, path: &str, how: &str, change: Value) -> Value {
+        let kind = match how {
+            "strategic" => "application/strategic-merge-patch+json",
+            _ => "application/merge-patch+json",
+        };
+        let (code, changed) = self.call("PATCH", path, Some((kind, change))).await;
         assert_eq!(code, 200, "{changed}");
         changed
     }

@@ -34,10 +34,7 @@ impl Gate {
             ChangeKind::Start | ChangeKind::Update => {
                 slot.applied = Some(Applied { version: told, stage: Stage::Delivered(Health::Starting) });
             }
-            ChangeKind::Stop if key.kind.runs() => {
-                slot.applied = Some(Applied { version: told, stage: Stage::Ending });
-            }
-            ChangeKind::Stop => slot.applied = None,
+            ChangeKind::Stop => slot.applied = Some(Applied { version: told, stage: Stage::Ending }),
         });
     }
 

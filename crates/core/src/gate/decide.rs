@@ -9,11 +9,14 @@ use crate::freeze::{Phase, Thaw};
 use crate::grant::{Grant, Target};
 use crate::guard::Guard;
 use crate::hold::Hold;
-use crate::object::{ChangeKind, Health, Held, HeldBy, Key, Kind, Slot, Stage, Version};
+use crate::object::{ChangeKind, Health, Held, HeldBy, Key, Kind, Needs, Slot, Stage, Version};
 use crate::text::HoldId;
 use crate::workload::Workload;
 
 use super::{Gate, Turn};
+
+/// What the names of the host's ports begin with in [`Needs`](crate::object::Needs).
+pub const PORT: &str = "port/";
 
 /// Why a change is held. A change may be held by several causes at once; all of them are named.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -31,6 +34,8 @@ pub enum Cause {
     Annotated(Workload),
     /// Something of the same name or workload has to end first.
     Predecessor,
+    /// A pod that is gone from the cluster is kept running, and there is no room for this one beside it.
+    Room,
 }
 
 /// The decision on a pending change.
@@ -50,7 +55,7 @@ impl Cause {
             Self::Frozen | Self::Barrier | Self::Resyncing => HeldBy::Node,
             Self::Held(_) => HeldBy::Holder,
             Self::Annotated(_) => HeldBy::Annotation,
-            Self::Predecessor => HeldBy::Predecessor,
+            Self::Predecessor | Self::Room => HeldBy::Predecessor,
         }
     }
 }
@@ -94,6 +99,9 @@ impl Gate {
             && self.guards(Guard::EndBeforeStart)
         {
             causes.push(Cause::Predecessor);
+        }
+        if change == ChangeKind::Start && self.index.kept > 0 && !self.fits(key, slot) {
+            causes.push(Cause::Room);
         }
         causes
     }
@@ -248,6 +256,25 @@ impl Gate {
         let leaving =
             sums.is_some_and(|sums| if workload.is_single() { sums.leaving > 0 } else { sums.ending > 0 });
         leaving || self.index.private > 0
+    }
+
+    /// The machine counts a pod that is gone from the API and kept running, the scheduler does not: it may have given the
+    /// same room to somebody else, and who is shown to a kubelet that has no room is refused for good.
+    fn fits(&self, key: &Key, slot: &Slot) -> bool {
+        let Some(wanted) = slot.wanted.as_ref().filter(|_| key.kind == Kind::Pod) else { return true };
+        wanted.needs.iter().all(|(name, amount)| {
+            let room = if name.starts_with(PORT) { Some(&1) } else { self.room.get(name) };
+            let taken = self.index.taken.get(name).copied().unwrap_or_default();
+            room.is_none_or(|room| taken.saturating_add(*amount) <= *room)
+        })
+    }
+
+    /// Takes note of what the machine has, and decides again what may have waited for it.
+    pub(super) fn measure(&mut self, turn: &mut Turn, room: Needs) {
+        if self.room != room {
+            self.room = room;
+            turn.todo.extend(self.index.pending.iter().cloned());
+        }
     }
 
     /// Decides everything on the list until nothing is left on it.

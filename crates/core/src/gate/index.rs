@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::object::{Key, Slot};
-use crate::text::Revision;
+use crate::object::{Key, Kind, Needs, Slot};
+use crate::text::{Revision, Text};
 use crate::workload::Workload;
 
 use super::turn::Turn;
@@ -23,6 +23,10 @@ pub(super) struct Index {
     pub(super) users: BTreeMap<Key, BTreeSet<Key>>,
     /// How many pods that are gone from the API are ending: nobody but this machine counts their resources any more.
     pub(super) private: u32,
+    /// How many pods that are gone from the API are kept running.
+    pub(super) kept: u32,
+    /// What all pods that run take of the machine.
+    pub(super) taken: Needs,
     /// Sums over the pods of each workload.
     pub(super) workloads: BTreeMap<Workload, Sums>,
 }
@@ -53,7 +57,7 @@ impl Index {
     /// the workload's other pending objects on the list when something changed that their verdicts depend on.
     pub(super) fn replace(&mut self, key: &Key, old: &Slot, new: &Slot, turn: &mut Turn) -> Vec<Key> {
         let before = self.decisive(old).into_iter().chain(self.decisive(new)).collect::<Vec<_>>();
-        let private = self.private;
+        let (private, kept) = (self.private, self.kept);
         self.subtract(key, old);
         self.add(key, new);
         // Only now: a workload that is taken out and put back costs more than all the rest.
@@ -62,7 +66,8 @@ impl Index {
         {
             self.workloads.remove(workload);
         }
-        if private > 0 && self.private == 0 {
+        // Where nothing is kept, room is the scheduler's business.
+        if (private > 0 && self.private == 0) || kept > 0 {
             turn.todo.extend(self.pending.iter().cloned());
         }
         for (workload, facts) in before {
@@ -91,7 +96,11 @@ impl Index {
         for config in slot.applied.iter().flat_map(|applied| applied.version.uses.iter()) {
             self.users.entry(config.clone()).or_default().insert(key.clone());
         }
-        self.private += u32::from(slot.is_private_end());
+        self.private += u32::from(slot.is_private_end(key.kind));
+        self.kept += u32::from(slot.is_private(key.kind));
+        for (name, amount) in needs(key, slot) {
+            *self.taken.entry(name.clone()).or_default() += amount;
+        }
         let Some(workload) = slot.workload() else { return };
         let sums = self.workloads.entry(workload.clone()).or_default();
         sums.members.insert(key.clone());
@@ -121,7 +130,13 @@ impl Index {
                 }
             }
         }
-        self.private -= u32::from(slot.is_private_end());
+        self.private -= u32::from(slot.is_private_end(key.kind));
+        self.kept -= u32::from(slot.is_private(key.kind));
+        for (name, amount) in needs(key, slot) {
+            if let Some(taken) = self.taken.get_mut(name) {
+                *taken = taken.saturating_sub(*amount);
+            }
+        }
         let Some(workload) = slot.workload() else { return };
         let Some(sums) = self.workloads.get_mut(workload) else { return };
         sums.members.remove(key);
@@ -152,4 +167,10 @@ impl Index {
         let workload = slot.workload()?;
         Some((workload.clone(), self.facts(workload)))
     }
+}
+
+/// What the pod of a slot takes of the machine.
+fn needs<'a>(key: &Key, slot: &'a Slot) -> impl Iterator<Item = (&'a Text, &'a u64)> {
+    let running = slot.applied.as_ref().filter(|applied| key.kind == Kind::Pod && !applied.is_finished());
+    running.into_iter().flat_map(|applied| applied.version.needs.iter())
 }

@@ -171,7 +171,8 @@ impl Gate {
         let workload = self.slots.get(key).and_then(Slot::workload).cloned();
         self.change_slot(turn, key, |slot| {
             slot.applied = None;
-            slot.wanted.take_if(|wanted| wanted.uid == *uid);
+            // A pod that has ended does not come back; configuration may be given again.
+            slot.wanted.take_if(|wanted| key.kind.runs() && wanted.uid == *uid);
         });
         // The controller makes the successor only now: the time it has for that starts here.
         if let Some(workload) = workload

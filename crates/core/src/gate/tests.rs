@@ -31,6 +31,7 @@ mod release;
 mod replicas;
 mod reports;
 mod rollout;
+mod room;
 mod sealed;
 mod settling;
 mod thaw;

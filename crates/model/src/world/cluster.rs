@@ -179,6 +179,7 @@ fn version(
         first_install_allowed: false,
         deleting: false,
         uses: Arc::from([]),
+        needs: Arc::default(),
         born,
     }
 }

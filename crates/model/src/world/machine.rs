@@ -39,12 +39,11 @@ impl Machine {
                 self.view
                     .insert(change.key.clone(), Shown { uid, digest, before, ending: false, ready: false });
             }
-            ChangeKind::Stop if change.key.kind.runs() => {
+            ChangeKind::Stop => {
                 if let Some(shown) = self.view.get_mut(&change.key) {
                     shown.ending = true;
                 }
             }
-            ChangeKind::Stop => drop(self.view.remove(&change.key)),
         }
     }
 

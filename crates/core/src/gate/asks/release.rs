@@ -113,7 +113,8 @@ impl Gate {
                 | Cause::Barrier
                 | Cause::Resyncing
                 | Cause::Annotated(_)
-                | Cause::Predecessor => None,
+                | Cause::Predecessor
+                | Cause::Room => None,
             })
             .collect();
         holders.into_iter().collect()

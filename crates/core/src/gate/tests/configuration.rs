@@ -1,6 +1,7 @@
 //! ConfigMaps and Secrets: they are held with the pods that use them, and released with them.
 
 use crate::event::{Answer, Refusal};
+use crate::freeze::Mode;
 use crate::grant::GrantEnd;
 use crate::hold::Scope;
 use crate::object::{HeldBy, Kind};
@@ -141,4 +142,22 @@ fn a_list_of_one_kind_takes_nothing_of_another_away() {
     assert_eq!(node.lists_all_of(Kind::ConfigMap, []).admitted(), [stop(&settings())]);
     assert_eq!(node.lists_all_of(Kind::Secret, [&key]).0, []);
     assert_eq!(node.runs(), ["nav"]);
+}
+
+#[test]
+fn a_freeze_waits_until_configuration_that_goes_has_been_taken_from_its_pods() {
+    let mut node = Node::running([&settings(), &nav()]);
+    assert_eq!(node.loses(&settings()).admitted(), [stop(&settings())]);
+    node.asks(&pilot(), freeze_within(A_MINUTE, "mission"));
+    assert_eq!(node.mode(), Mode::Freezing);
+    node.ended(&settings());
+    assert_eq!(node.mode(), Mode::Frozen);
+}
+
+#[test]
+fn configuration_that_comes_back_while_it_goes_is_given_again() {
+    let mut node = Node::running([&settings(), &nav()]);
+    node.loses(&settings());
+    assert_eq!(node.sees(&settings()).admitted(), NOTHING);
+    assert_eq!(node.ended(&settings()).admitted(), [start(&settings())]);
 }

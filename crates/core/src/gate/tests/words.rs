@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::event::{Answer, Ask, Change, LeaseAsk, Order, Override, Released};
 use crate::freeze::{Blocker, BlockerReason, Subject};
 use crate::hold::{Holder, OnExpiry, Origin, Requirement, Scope, Selector};
-use crate::object::{ChangeKind, Key, Kind, Version};
+use crate::object::{ChangeKind, Key, Kind, Needs, Version};
 use crate::text::HoldId;
 use crate::time::{Span, Timestamp};
 use crate::workload::{Labels, Workload, WorkloadKind};
@@ -83,6 +83,7 @@ impl Object {
             first_install_allowed: false,
             deleting: false,
             uses: Arc::default(),
+            needs: Arc::default(),
             born: Timestamp(0),
         };
         Self { key, version }
@@ -134,6 +135,11 @@ impl Object {
 
     pub(super) fn deleting(mut self) -> Self {
         self.version.deleting = true;
+        self
+    }
+
+    pub(super) fn needing(mut self, name: &str, amount: u64) -> Self {
+        self.version.needs = Arc::new(Needs::from([(name.into(), amount)]));
         self
     }
 
