@@ -21,6 +21,8 @@ pub(crate) enum Bench {
     Apiserver,
     /// What the agent costs a machine that runs 110 pods.
     Agent,
+    /// What the door costs a kubelet.
+    Door,
 }
 
 /// Measures it.
@@ -29,6 +31,7 @@ pub(crate) fn run(root: &Path, what: Bench) -> Result<()> {
         Bench::Decisions => decisions(root),
         Bench::Apiserver => apiserver(root),
         Bench::Agent => agent(root),
+        Bench::Door => door(root),
     }
 }
 
@@ -67,6 +70,15 @@ fn agent(root: &Path) -> Result<()> {
     let mut slim = bench();
     slim.env("SAFEPOINT_AGENT", built(root, "safepoint-daemon")?);
     run_command(slim)
+}
+
+/// Asks kube-apiserver through the agent as it is shipped, and past it.
+fn door(root: &Path) -> Result<()> {
+    kubernetes::build(root)?;
+    let mut bench =
+        cargo(root, &["bench", "--profile", "release", "--package", "safepoint", "--bench", "door"]);
+    bench.env("SAFEPOINT_AGENT", built(root, "safepoint-daemon")?);
+    run_command(bench)
 }
 
 /// Builds the binary as it is shipped. Where that ends up is cargo's to say.

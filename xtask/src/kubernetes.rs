@@ -10,6 +10,7 @@ use safepoint_testkit::{Assets, ControlPlane, Options, assets};
 
 mod build;
 mod progress;
+mod world;
 
 #[derive(Subcommand)]
 pub(crate) enum Kubernetes {
@@ -25,6 +26,9 @@ pub(crate) enum Kubernetes {
         /// Lets etcd wait for the disk, as it does in production.
         #[arg(long)]
         durable: bool,
+        /// Runs a node with real containers too, all of it in a network of its own. Needs root.
+        #[arg(long)]
+        node: bool,
     },
 }
 
@@ -32,9 +36,13 @@ pub(crate) fn run(root: &Path, what: &Kubernetes) -> Result<()> {
     match *what {
         Kubernetes::Build => println!("{}", build(root)?.folder().display()),
         Kubernetes::Path => println!("{}", assets()?.folder().display()),
-        Kubernetes::Up { controllers, durable } => {
+        Kubernetes::Up { controllers, durable, node } => {
             build(root)?;
-            up(&Options { durable, controllers, scheduler: controllers, ..Options::default() })?;
+            let options = Options { durable, controllers, scheduler: controllers, ..Options::default() };
+            if node {
+                return world::up(options);
+            }
+            up(&options)?;
         }
     }
     Ok(())

@@ -14,6 +14,7 @@ use crate::{kubernetes, model, tidy, tools};
 pub(crate) fn run(root: &Path) -> Result<()> {
     let mut steps = Steps::default();
     steps.check("kubernetes for tests", || kubernetes::build(root).map(drop));
+    steps.check("containers for tests", tools::node_packages);
     steps.check("format", || run_command(cargo(root, &["fmt", "--all", "--check"])));
     steps.check("lints", || {
         run_command(cargo(

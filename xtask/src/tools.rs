@@ -1,10 +1,13 @@
-//! Tools that the checks need, built once per version into a cache outside the checkout.
+//! Tools that the checks need: those from crates.io are built once per version into a cache outside the checkout, those
+//! of the system are installed with its own means.
 
 use std::env;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use safepoint_testkit::{is_root, missing_packages};
 
 const CARGO_DENY: &str = "0.20.2";
 /// Must be the version of the `gungraun` crate in the lock file: the two speak a private protocol.
@@ -56,4 +59,47 @@ pub(crate) fn deny(root: &Path, checks: &[&str]) -> Result<()> {
 /// The runner of the instruction-count benchmarks.
 pub(crate) fn gungraun_runner() -> Result<PathBuf> {
     tool("gungraun-runner", GUNGRAUN_RUNNER)
+}
+
+/// Installs what a node with real containers needs of the system, unless it is there.
+pub(crate) fn node_packages() -> Result<()> {
+    if !is_root() {
+        bail!("some tests run real containers, which takes root and a few packages: run this as root");
+    }
+    let missing = missing_packages();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = missing.iter().map(|(package, _)| *package).collect();
+    let names = names.join(" ");
+    println!("installing with apt-get, once, for tests that run real containers:");
+    for (package, purpose) in &missing {
+        println!("  {package} {purpose}");
+    }
+    // A fresh machine knows no packages until it has asked which there are.
+    if apt_get(&format!("install --yes --no-install-recommends {names}")).is_err() {
+        apt_get("update")?;
+        apt_get(&format!("install --yes --no-install-recommends {names}"))?;
+    }
+    if let Some((package, purpose)) = missing_packages().first() {
+        bail!("{package} is installed and yet not found: it {purpose}");
+    }
+    Ok(())
+}
+
+fn apt_get(arguments: &str) -> Result<()> {
+    let mut command = Command::new("apt-get");
+    command.args(["--quiet", "--quiet"]).args(arguments.split(' ')).env("DEBIAN_FRONTEND", "noninteractive");
+    let status = match command.status() {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            bail!(
+                "there is no apt-get here: do what `apt-get {arguments}` would do, by the means of this system"
+            )
+        }
+        other => other.context("cannot run apt-get")?,
+    };
+    if !status.success() {
+        bail!("`apt-get {arguments}` failed: see above");
+    }
+    Ok(())
 }

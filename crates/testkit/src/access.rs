@@ -35,7 +35,12 @@ impl Access {
 
     /// Writes the kubeconfig of a server whose certificates and token are in the folder already.
     pub(crate) fn write(folder: &Path, url: &str) -> Result<Self> {
-        let kubeconfig = folder.join("kubeconfig");
+        Self::write_as(folder, "kubeconfig", url)
+    }
+
+    /// Writes a kubeconfig of another name, for those to whom the server has another address.
+    pub(crate) fn write_as(folder: &Path, name: &str, url: &str) -> Result<Self> {
+        let kubeconfig = folder.join(name);
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",

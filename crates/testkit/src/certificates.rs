@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose, PKCS_RSA_SHA256,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PKCS_RSA_SHA256,
 };
 
 /// Names by which something on this machine, or in a pod, may call the server.
@@ -20,6 +20,14 @@ const SERVER_NAMES: [&str; 6] = [
     "10.0.0.1",
 ];
 
+/// Whom a certificate is for.
+pub(crate) enum Subject<'a> {
+    /// A server, with the names and addresses by which it is called.
+    Server { name: &'a str, called: &'a [&'a str] },
+    /// A client: Kubernetes takes the name for the user and the organisation for its group.
+    Client { name: &'a str, organisation: Option<&'a str> },
+}
+
 /// Writes `ca`, `server`, `admin` (each `.crt` and `.key`) and `service-account.key` into a folder.
 pub(crate) fn write(folder: &Path) -> Result<()> {
     let mut params = CertificateParams::default();
@@ -28,39 +36,47 @@ pub(crate) fn write(folder: &Path) -> Result<()> {
         vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
     params.distinguished_name.push(DnType::CommonName, "kubernetes-ca");
     let ca = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
-    save(folder, "ca", &ca.pem(), ca.key())?;
+    store(folder, "ca.crt", &ca.pem())?;
+    store(folder, "ca.key", &ca.key().serialize_pem())?;
 
-    let mut server = CertificateParams::new(SERVER_NAMES.map(str::to_owned))?;
-    server.distinguished_name.push(DnType::CommonName, "kube-apiserver");
-    issue(folder, "server", server, ExtendedKeyUsagePurpose::ServerAuth, &ca)?;
-
-    let mut admin = CertificateParams::default();
-    admin.distinguished_name.push(DnType::CommonName, "admin");
-    admin.distinguished_name.push(DnType::OrganizationName, "system:masters");
-    issue(folder, "admin", admin, ExtendedKeyUsagePurpose::ClientAuth, &ca)?;
+    save(folder, "server", &Subject::Server { name: "kube-apiserver", called: &SERVER_NAMES })?;
+    save(folder, "admin", &Subject::Client { name: "admin", organisation: Some("system:masters") })?;
 
     // Clusters sign the tokens of service accounts with RSA; what reads the tokens should meet the usual.
     let key = KeyPair::generate_for(&PKCS_RSA_SHA256)?;
     store(folder, "service-account.key", &key.serialize_pem())
 }
 
-fn issue(
-    folder: &Path,
-    name: &str,
-    mut params: CertificateParams,
-    purpose: ExtendedKeyUsagePurpose,
-    ca: &CertifiedIssuer<'_, KeyPair>,
-) -> Result<()> {
+/// Writes a certificate, signed by the folder's `ca`, and its key beside it.
+pub(crate) fn save(folder: &Path, name: &str, subject: &Subject<'_>) -> Result<()> {
+    let (certificate, key) = issue(folder, subject)?;
+    store(folder, &format!("{name}.crt"), &certificate)?;
+    store(folder, &format!("{name}.key"), &key)
+}
+
+/// Makes a certificate, signed by the folder's `ca`, and its key.
+pub(crate) fn issue(folder: &Path, subject: &Subject<'_>) -> Result<(String, String)> {
+    let read = |name| fs::read_to_string(folder.join(name)).with_context(|| format!("cannot read {name}"));
+    let ca = Issuer::from_ca_cert_pem(&read("ca.crt")?, KeyPair::from_pem(&read("ca.key")?)?)?;
+    let (mut params, name, purpose) = match subject {
+        Subject::Server { name, called } => {
+            let called: Vec<_> = called.iter().map(|name| (*name).to_owned()).collect();
+            (CertificateParams::new(called)?, name, ExtendedKeyUsagePurpose::ServerAuth)
+        }
+        Subject::Client { name, organisation } => {
+            let mut params = CertificateParams::default();
+            if let Some(organisation) = organisation {
+                params.distinguished_name.push(DnType::OrganizationName, *organisation);
+            }
+            (params, name, ExtendedKeyUsagePurpose::ClientAuth)
+        }
+    };
+    params.distinguished_name.push(DnType::CommonName, *name);
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![purpose];
     params.use_authority_key_identifier_extension = true;
     let key = KeyPair::generate()?;
-    save(folder, name, &params.signed_by(&key, ca)?.pem(), &key)
-}
-
-fn save(folder: &Path, name: &str, certificate: &str, key: &KeyPair) -> Result<()> {
-    store(folder, &format!("{name}.crt"), certificate)?;
-    store(folder, &format!("{name}.key"), &key.serialize_pem())
+    Ok((params.signed_by(&key, &ca)?.pem(), key.serialize_pem()))
 }
 
 /// The folder is its owner's alone, so the files need no permissions of their own.

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+/// The addresses of services.
+pub(crate) const SERVICES: &str = "10.0.0.0/24";
+
 /// What a control plane consists of. The default is the least that answers requests: etcd and kube-apiserver.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -17,6 +20,31 @@ pub struct Options {
     pub features: Vec<(String, bool)>,
     /// Further flags of kube-apiserver, such as `--runtime-config=api/all=true`.
     pub apiserver_flags: Vec<String>,
+    /// Further flags of kube-controller-manager.
+    pub controller_flags: Vec<String>,
+}
+
+/// A program of the control plane that can be ended and started again while the others run. Etcd is not among them: it
+/// keeps what the others would lose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// kube-apiserver.
+    ApiServer,
+    /// kube-controller-manager.
+    Controllers,
+    /// kube-scheduler.
+    Scheduler,
+}
+
+impl Part {
+    /// The name of its program.
+    pub(crate) fn program(self) -> &'static str {
+        match self {
+            Self::ApiServer => "kube-apiserver",
+            Self::Controllers => "kube-controller-manager",
+            Self::Scheduler => "kube-scheduler",
+        }
+    }
 }
 
 impl Options {
@@ -50,7 +78,7 @@ impl Options {
             ("service-account-issuer", "https://kubernetes.default.svc.cluster.local"),
             ("service-account-key-file", &file("service-account.key")),
             ("service-account-signing-key-file", &file("service-account.key")),
-            ("service-cluster-ip-range", "10.0.0.0/24"),
+            ("service-cluster-ip-range", SERVICES),
             ("authorization-mode", "Node,RBAC"),
             ("enable-admission-plugins", "NodeRestriction"),
             // The service `kubernetes` may not point to a loopback address, and trying fills the log.
@@ -74,6 +102,7 @@ impl Options {
             ("cluster-signing-cert-file", &file("ca.crt")),
             ("cluster-signing-key-file", &file("ca.key")),
         ]));
+        all.extend(self.controller_flags.iter().cloned());
         all
     }
 

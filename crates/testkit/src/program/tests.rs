@@ -1,10 +1,11 @@
 //! Programs that are not Kubernetes show what happens to those that are.
 
 use std::os::unix::fs::symlink;
+use std::process::Command;
 
 use tempfile::TempDir;
 
-use super::Program;
+use super::{Program, kubernetes};
 use crate::assets::Assets;
 
 /// Starts an `etcd` that is a shell, and not on this project's leash. A link, because a file that was just written may
@@ -13,8 +14,9 @@ fn shell(script: &str) -> (TempDir, Program) {
     let folder = TempDir::new().unwrap();
     symlink("/bin/sh", folder.path().join("etcd")).unwrap();
     let assets = Assets { folder: folder.path().to_owned(), leashed: false };
-    let arguments = ["-c".to_owned(), script.to_owned()];
-    let program = Program::start(&assets, folder.path(), "etcd", &arguments).unwrap();
+    let mut command = kubernetes(&assets, "etcd", |program| Command::new(program)).unwrap();
+    command.args(["-c", script]);
+    let program = Program::start("etcd", folder.path(), command).unwrap();
     (folder, program)
 }
 
@@ -39,4 +41,18 @@ fn an_answer_in_place_of_a_program_that_ended_is_not_believed() {
     let (_folder, mut program) = shell("exit 0");
     program.child.wait().unwrap();
     assert!(program.wait_for("ready", |_| Some(())).is_err());
+}
+
+#[test]
+fn one_that_was_stopped_can_be_started_again_and_its_log_goes_on() {
+    let (_folder, mut program) = shell("trap exit TERM; echo up; while :; do sleep 0.1; done");
+    let ups = |program: &Program, n| (program.log().matches("up").count() == n).then_some(());
+    program.wait_for("up", |program| ups(program, 1)).unwrap();
+    assert!(program.start_again().unwrap_err().to_string().contains("running already"));
+    program.stop().unwrap();
+    assert!(program.stop().unwrap_err().to_string().contains("not running"));
+    program.start_again().unwrap();
+    program.wait_for("up", |program| ups(program, 2)).unwrap();
+    program.kill();
+    assert!(!program.runs());
 }
