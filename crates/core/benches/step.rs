@@ -40,6 +40,7 @@ fn pod(number: usize, revision: &str, uid: &str) -> Version {
         first_install_allowed: true,
         deleting: false,
         uses: Arc::from([Key::config_map("robots", &format!("app-{number:04}"))]),
+        needs: Arc::default(),
         born: Timestamp(1),
     }
 }

@@ -70,6 +70,8 @@ pub struct Gate {
     decided: Vec<OrderId>,
     /// Whether the gate does not know what runs. See [`Gate::sealed`].
     sealed: bool,
+    /// What the machine has for pods, where a door says so.
+    room: Needs,
     slots: BTreeMap<Key, Slot>,
     holds: BTreeMap<HoldId, Hold>,
     grants: BTreeMap<Workload, Grant>,
@@ -79,7 +81,6 @@ pub struct Gate {
     // From here on nothing is durable: after a restart it is reported anew, and unknown means hold.
     signals: BTreeMap<SignalName, (Reading, Age)>,
     parts: BTreeMap<PartName, Vec<Blocker>>,
-    room: Needs,
     waiting: BTreeMap<HoldId, Vec<RequestId>>,
     index: Index,
     #[cfg(feature = "mutants")]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::freeze::{Phase, Thaw};
 use crate::grant::{Grant, Replacement};
 use crate::hold::{Hold, Holder};
-use crate::object::{Key, Slot};
+use crate::object::{Key, Needs, Slot};
 use crate::text::{HoldId, OrderId, Revision, Text, Uid};
 use crate::time::{Clock, Stamp};
 use crate::workload::Workload;
@@ -51,6 +51,9 @@ pub struct NodeRow {
     pub decided: Vec<OrderId>,
     /// Whether the gate does not know what runs, because an earlier record could not be read.
     pub sealed: bool,
+    /// What the machine has for pods, as a door last said.
+    #[serde(default)]
+    pub room: Needs,
 }
 
 /// What was installed first of a workload.

@@ -123,6 +123,11 @@ impl Workload {
             && (self.ordinal.is_none() || self.ordinal == other.ordinal)
     }
 
+    /// Whether it is a StatefulSet as a whole.
+    pub(crate) fn is_whole_set(&self) -> bool {
+        self.kind == WorkloadKind::StatefulSet && self.ordinal.is_none()
+    }
+
     /// The range of workloads that this one includes, in their order.
     pub(crate) fn ordinals(&self) -> RangeInclusive<Self> {
         let last = Self { ordinal: self.ordinal.or(Some(u32::MAX)), ..self.clone() };

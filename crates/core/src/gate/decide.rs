@@ -273,6 +273,7 @@ impl Gate {
     pub(super) fn measure(&mut self, turn: &mut Turn, room: Needs) {
         if self.room != room {
             self.room = room;
+            turn.node = true;
             turn.todo.extend(self.index.pending.iter().cloned());
         }
     }
@@ -321,6 +322,24 @@ impl Gate {
         }
     }
 
+    /// What was released together gets the same revision.
+    fn bind_later_ordinals(&mut self, turn: &mut Turn, workload: &Workload, order: u64, first: &Version) {
+        let set = Workload { ordinal: None, ..workload.clone() };
+        let later = self
+            .grants
+            .range_mut(set.ordinals())
+            .filter(|(_, grant)| grant.order == order && grant.target == Target::FirstSuccessor);
+        let mut bound = Vec::new();
+        for (workload, grant) in later {
+            grant.target = Target::Revision(first.revision.clone());
+            grant.born = first.born;
+            bound.push(workload.clone());
+        }
+        for workload in bound {
+            self.touch_grant(turn, &workload);
+        }
+    }
+
     /// Binds a release that waits for its successor to the first one that shows up, and notices a newer one.
     fn bind_grant(&mut self, turn: &mut Turn, key: &Key) {
         let Some(slot) = self.slots.get(key).filter(|_| key.kind.runs()) else { return };
@@ -333,6 +352,8 @@ impl Gate {
         if grant.target == Target::FirstSuccessor {
             grant.target = Target::Revision(successor.revision.clone());
             grant.born = successor.born;
+            let order = grant.order;
+            self.bind_later_ordinals(turn, &workload, order, &successor);
         } else if grant.is_superseded_by(&successor) && !grant.superseded {
             grant.superseded = true;
         } else {

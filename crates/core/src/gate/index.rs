@@ -99,7 +99,8 @@ impl Index {
         self.private += u32::from(slot.is_private_end(key.kind));
         self.kept += u32::from(slot.is_private(key.kind));
         for (name, amount) in needs(key, slot) {
-            *self.taken.entry(name.clone()).or_default() += amount;
+            let taken = self.taken.entry(name.clone()).or_default();
+            *taken = taken.saturating_add(*amount);
         }
         let Some(workload) = slot.workload() else { return };
         let sums = self.workloads.entry(workload.clone()).or_default();

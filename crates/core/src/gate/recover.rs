@@ -30,6 +30,7 @@ impl Gate {
             gate.order = node.order;
             gate.decided = node.decided;
             gate.sealed = node.sealed;
+            gate.room = node.room;
         }
         for (key, slot) in &records.slots {
             gate.index.add(key, slot);

@@ -238,6 +238,7 @@ impl Gate {
             order: self.order,
             decided: self.decided.clone(),
             sealed: self.sealed,
+            room: self.room.clone(),
         }
     }
 }

@@ -77,6 +77,7 @@ pub(crate) fn pod(workload: &str, namespace: &str, name: &str) -> Object {
         first_install_allowed: false,
         deleting: false,
         uses: Arc::from([]),
+        needs: Arc::default(),
         born: MORNING,
     };
     Object { key: Key::pod(namespace, name), version }

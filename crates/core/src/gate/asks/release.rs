@@ -26,6 +26,7 @@ impl Gate {
             return Answer::Refused(Refusal::Frozen { by: self.freezes().cloned().collect() });
         }
         let single = !matches!(what, Released::Node);
+        let is_set = matches!(&what, Released::Workload(workload) if workload.is_whole_set());
         let asked = match what {
             Released::Workload(workload) => {
                 // Between its stop and its start a workload has no pod here, but its grant is open.
@@ -52,6 +53,7 @@ impl Gate {
             }
         }
         let (mut workloads, mut held) = (Vec::new(), Vec::new());
+        let (mut idle, mut first) = (Vec::new(), None);
         for workload in asked {
             let pending = self.pending_of(&workload);
             let by = if over.is_some() { Vec::new() } else { self.holders_of(&pending) };
@@ -64,8 +66,18 @@ impl Gate {
                 workloads.push(workload);
             } else if !pending.is_empty() {
                 self.open_grant(turn, caller, &workload, &pending, over);
+                first.get_or_insert(workload.clone());
                 workloads.push(workload);
+            } else {
+                idle.push(workload);
             }
+        }
+        if is_set {
+            let grant = first.and_then(|first| self.grants.get(&first).cloned());
+            workloads.extend(
+                grant.map(|grant| self.open_grants_of_later_ordinals(turn, &grant, idle)).unwrap_or_default(),
+            );
+            workloads.sort();
         }
         if workloads.is_empty() && (single || held.is_empty()) {
             let by: BTreeSet<HoldId> = held.into_iter().flat_map(|(_, by)| by).collect();
@@ -147,6 +159,30 @@ impl Gate {
             changed.max_by_key(|(runs, born, _)| (*runs, *born)).map(|(_, _, wanted)| wanted)
         };
         self.newest_successor(workload, pending).or_else(in_place).map(|version| &version.revision)
+    }
+
+    /// A StatefulSet is upgraded one ordinal after the other, and the next is not asked for before the last one is ready.
+    /// Who releases the whole of it means those as well, on the revision that the first of them gets.
+    fn open_grants_of_later_ordinals(
+        &mut self,
+        turn: &mut Turn,
+        first: &Grant,
+        idle: Vec<Workload>,
+    ) -> Vec<Workload> {
+        if first.target == Target::InPlace {
+            return Vec::new();
+        }
+        for workload in &idle {
+            let members = self.index.workloads.get(workload).into_iter().flat_map(|sums| &sums.members);
+            let running = members.filter_map(|key| self.slots.get(key)?.applied.as_ref());
+            let stops = running.map(|applied| applied.version.uid.clone()).collect();
+            let running = self.running_revisions(workload);
+            let grant = Grant { stops, running, updates: BTreeMap::new(), ..first.clone() };
+            self.audit(turn, Some(&first.by), format!("{workload} released"), first.reason.as_ref());
+            self.grants.insert(workload.clone(), grant);
+            self.touch_grant(turn, workload);
+        }
+        idle
     }
 
     /// Opens a grant for exactly what is pending now, and for what will follow from it.

@@ -175,3 +175,25 @@ fn a_release_of_a_stateful_set_says_which_ordinal_stays_held() {
     assert_eq!(told.answer(), Answer::Released { workloads: vec![one.workload()], held });
     assert_eq!(told.admitted(), [update(&one.revision("b"))]);
 }
+
+#[test]
+fn a_release_of_a_whole_set_covers_the_ordinals_whose_turn_comes_later_on_the_same_revision() {
+    let ordinal = |number: u32, revision: &str| {
+        let set = stateful_set("shop", "db", number);
+        let pod = pod("shop", &format!("db-{number}")).of(&set).annotated();
+        pod.revision(revision).uid(&format!("{number}-{revision}"))
+    };
+    let mut node = Node::running([&ordinal(0, "a"), &ordinal(1, "a")]);
+    node.sees(&ordinal(1, "a").deleting());
+    let whole = release(&all_of(&stateful_set("shop", "db", 0)));
+    assert_eq!(node.asks(&pilot(), whole).admitted(), [stop(&ordinal(1, "a"))]);
+    node.ended(&ordinal(1, "a"));
+    assert_eq!(node.sees(&ordinal(1, "b")).admitted(), [start(&ordinal(1, "b"))]);
+    node.ready(&ordinal(1, "b"));
+    assert_eq!(node.sees(&ordinal(0, "a").deleting()).admitted(), [stop(&ordinal(0, "a"))]);
+    node.ended(&ordinal(0, "a"));
+    assert_eq!(node.sees(&ordinal(0, "c").born(9)).admitted(), NOTHING, "a still newer revision is held");
+    assert_eq!(node.sees(&ordinal(0, "b").born(1)).admitted(), [start(&ordinal(0, "b"))]);
+    let closed = node.ready(&ordinal(0, "b")).closed();
+    assert_eq!(closed, [(stateful_set("shop", "db", 0), GrantEnd::Settled)]);
+}
