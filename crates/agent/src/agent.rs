@@ -1,20 +1,21 @@
 //! The agent put together: which modules there are, what they share, and in which order they start.
 //!
 //! ```text
-//!   gate ─► process-door ─► uplink, orders, pod-status, gate-status, node-status, events
-//!     └──► node-api ─► one module for each compatible API
+//!   upstream, gate ─► process-door or kubelet-door ─► uplink, orders, pod-status, gate-status, node-status, events
+//!               └──► node-api ─► one module for each compatible API
 //! ```
 //!
 //! The gate comes first and nothing is shown before it has read its record. The door comes before the uplink: a gate that
 //! does not know what runs has to be told by the machine before the cluster tells it what to want.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use safepoint_core::Config;
 use safepoint_nodeapi::compat::Compat;
-use safepoint_supervisor::{Builder, Handle};
+use safepoint_relay::Upstream;
+use safepoint_supervisor::{Builder, Ctx, Fault, Handle, Module, Spec};
 use tokio::sync::{Mutex, broadcast, mpsc, watch};
 
 use crate::clock::{Clock, MachineClock};
@@ -22,6 +23,7 @@ use crate::cluster::Cluster;
 use crate::door::{self, ProcessDoor};
 use crate::facts::Facts;
 use crate::keeper::{Desk, KeeperModule};
+use crate::kubelet::{self, Adoption, KubeletDoor, KubeletOptions};
 use crate::link::Link;
 use crate::local::{LocalNode, Parts};
 use crate::orders::{Obeyed, Orders};
@@ -48,8 +50,10 @@ pub struct Options {
     pub data: PathBuf,
     /// The cluster it belongs to.
     pub cluster: Cluster,
-    /// How pods are run.
-    pub runtime: safepoint_runtime::Options,
+    /// The way to it, if it is over a network: somebody has to look after that.
+    pub upstream: Option<Upstream>,
+    /// How what is admitted leaves the agent.
+    pub door: Door,
     /// The unix socket of the node API.
     pub socket: PathBuf,
     /// Whose members may use it, beside root and the agent's user.
@@ -62,10 +66,19 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
 }
 
+/// Where admitted state leaves the agent.
+pub enum Door {
+    /// Pods run as processes of this machine.
+    Processes(safepoint_runtime::Options),
+    /// A kubelet runs them.
+    Kubelet(Box<KubeletOptions>),
+}
+
 /// An agent that has not started yet.
 pub struct Agent {
+    upstream: Option<UpstreamModule>,
     gate: KeeperModule,
-    door: ProcessDoor,
+    door: DoorModule,
     uplink: Uplink,
     orders: Orders,
     pods: PodStatuses,
@@ -75,6 +88,27 @@ pub struct Agent {
     socket: SocketModule,
     compat: Vec<CompatModule>,
     overseer: Arc<Overseer>,
+}
+
+/// Either door as a module.
+enum DoorModule {
+    Processes(Box<ProcessDoor>),
+    Kubelet(Box<KubeletDoor>),
+}
+
+/// Looks after the way to the cluster.
+struct UpstreamModule(Upstream);
+
+impl Module for UpstreamModule {
+    fn spec(&self) -> Spec {
+        Spec::new("upstream")
+    }
+
+    async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
+        ctx.ready();
+        self.0.run(ctx.token()).await;
+        Ok(())
+    }
 }
 
 // === impl Options ===
@@ -91,7 +125,8 @@ impl Options {
         Self {
             node: node.into(),
             cluster,
-            runtime: safepoint_runtime::Options::new(data.join("runtime"), shim),
+            upstream: None,
+            door: Door::Processes(safepoint_runtime::Options::new(data.join("runtime"), shim)),
             socket: data.join("agent.sock"),
             group: None,
             compat: Vec::new(),
@@ -108,9 +143,13 @@ impl Agent {
     /// Puts an agent together. Nothing happens yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { node, data, cluster, runtime, socket, group, compat, mut gate, clock } = options;
+        let Options { node, data, cluster, upstream, door, socket, group, compat, mut gate, clock } = options;
+        let (door_name, seen, adoption) = match &door {
+            Door::Processes(_) => (door::NAME, SeenPods::default(), None),
+            Door::Kubelet(_) => (kubelet::NAME, SeenPods::with_statuses(), Some(Arc::<Adoption>::default())),
+        };
         // A freeze that the door could not enforce is never promised.
-        gate.parts.push(door::NAME.into());
+        gate.parts.push(door_name.into());
         let (inbox, incoming) = mpsc::channel(INBOX);
         let (effects, _) = broadcast::channel(EFFECTS);
         let (starts, started) = watch::channel(0);
@@ -118,9 +157,32 @@ impl Agent {
         let (notices, _) = broadcast::channel(EFFECTS);
         let desk = Desk::new(inbox, effects.clone(), started);
         let link = Link::new(Arc::clone(&clock));
-        let (seen, statuses) = (Arc::<SeenPods>::default(), Arc::<Statuses>::default());
+        let (seen, statuses) = (Arc::new(seen), Arc::<Statuses>::default());
         let (facts, overseer) = (Arc::<Facts>::default(), Arc::<Overseer>::default());
-        let address: IpAddr = runtime.address;
+        // Behind a kubelet, the kubelet speaks for the machine.
+        let machine = match &door {
+            Door::Processes(runtime) => Some(Machine { address: runtime.address.to_string() }),
+            Door::Kubelet(_) => None,
+        };
+        let door = match door {
+            Door::Processes(options) => DoorModule::Processes(Box::new(ProcessDoor {
+                node: node.clone(),
+                desk: desk.clone(),
+                options,
+                statuses: Arc::clone(&statuses),
+                link: link.clone(),
+                seen: Arc::clone(&seen),
+            })),
+            Door::Kubelet(options) => DoorModule::Kubelet(Box::new(KubeletDoor {
+                node: node.clone(),
+                options: *options,
+                cluster: cluster.clone(),
+                desk: desk.clone(),
+                link: link.clone(),
+                seen: Arc::clone(&seen),
+                adoption: adoption.clone().unwrap_or_default(),
+            })),
+        };
         let local = LocalNode(Arc::new(Parts {
             name: node.clone(),
             desk: desk.clone(),
@@ -142,20 +204,16 @@ impl Agent {
                 starts,
                 facts,
             },
-            door: ProcessDoor {
-                node: node.clone(),
-                desk: desk.clone(),
-                options: runtime,
-                statuses: Arc::clone(&statuses),
-                link: link.clone(),
-                seen: Arc::clone(&seen),
-            },
+            upstream: upstream.map(UpstreamModule),
+            door,
             uplink: Uplink {
                 node: node.clone(),
                 cluster: cluster.clone(),
                 desk: desk.clone(),
                 link: link.clone(),
                 seen: Arc::clone(&seen),
+                after: door_name,
+                adoption,
             },
             orders: Orders { node: node.clone(), cluster: cluster.clone(), desk: desk.clone(), obeyed },
             pods: PodStatuses {
@@ -178,7 +236,7 @@ impl Agent {
                 cluster: cluster.clone(),
                 desk: desk.clone(),
                 link: link.clone(),
-                machine: Some(Machine { address: address.to_string() }),
+                machine,
             },
             events: Events { node, cluster, desk, link, notices },
             compat: compat
@@ -197,9 +255,16 @@ impl Agent {
 
     /// Gives every module to a supervisor that is being built. What is returned must be told who that is.
     pub fn register(self, builder: Builder) -> (Builder, Registered) {
+        let builder = match self.upstream {
+            Some(upstream) => builder.module(upstream),
+            None => builder,
+        };
+        let builder = builder.module(self.gate);
+        let builder = match self.door {
+            DoorModule::Processes(door) => builder.module(*door),
+            DoorModule::Kubelet(door) => builder.module(*door),
+        };
         let mut builder = builder
-            .module(self.gate)
-            .module(self.door)
             .module(self.uplink)
             .module(self.orders)
             .module(self.pods)

@@ -4,8 +4,6 @@
 //! API in the same process. Whatever takes longer than a call may take has not been answered, which is not the same as
 //! not having happened: whoever writes must be able to write again.
 
-mod kubeconfig;
-mod network;
 mod path;
 mod watch;
 
@@ -15,15 +13,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
+use safepoint_relay::Upstream;
 use serde_json::Value;
 
-pub use kubeconfig::{Kubeconfig, KubeconfigError};
 pub(crate) use path::{Query, Resource};
 pub(crate) use watch::Watch;
 
+/// Who calls.
+const WHO: &str = concat!("safepoint-agent/", env!("CARGO_PKG_VERSION"));
 /// How long a call may take. A watch may take so long to begin.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// What one answer may weigh: a page of 500 objects of the largest kind that Kubernetes stores would be more, and would
@@ -90,19 +90,21 @@ where
     }
 }
 
+impl Transport for Upstream {
+    fn send(&self, request: Request<Full<Bytes>>) -> Answering {
+        let upstream = self.clone();
+        Box::pin(async move {
+            let mut request = request.map(|body| body.map_err(|never| match never {}).boxed_unsync());
+            request.headers_mut().insert(header::USER_AGENT, HeaderValue::from_static(WHO));
+            Ok(Self::send(&upstream, request).await?)
+        })
+    }
+}
+
 impl Cluster {
     /// A cluster behind a transport of one's own.
     pub fn new(transport: impl Transport) -> Self {
         Self { transport: Arc::new(transport) }
-    }
-
-    /// The cluster that a kubeconfig names.
-    ///
-    /// # Errors
-    ///
-    /// If the kubeconfig says something that cannot be used, such as a certificate that is none.
-    pub fn connect(kubeconfig: &Kubeconfig) -> Result<Self, KubeconfigError> {
-        Ok(Self::new(network::Network::new(kubeconfig)?))
     }
 
     pub(crate) async fn get(&self, resource: &Resource) -> Result<Value, CallError> {

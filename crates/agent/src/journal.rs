@@ -123,6 +123,19 @@ impl Journal {
         all.collect()
     }
 
+    /// What is kept under names that begin so, by the rest of the name.
+    pub(crate) fn kept(&self, prefix: &str) -> Result<Vec<(String, Vec<u8>)>, redb::Error> {
+        let read = self.database.begin_read()?;
+        let answers = read.open_table(ANSWERS)?;
+        let mut found = Vec::new();
+        for row in answers.range(prefix..)? {
+            let (name, value) = row?;
+            let Some(rest) = name.value().strip_prefix(prefix) else { break };
+            found.push((rest.to_owned(), value.value().to_vec()));
+        }
+        Ok(found)
+    }
+
     /// Lines of the audit log after a number.
     pub(crate) fn log(&self, after: u64, limit: usize) -> Result<Page, redb::Error> {
         audit::page(&self.database, after, limit)

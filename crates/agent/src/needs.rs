@@ -16,7 +16,8 @@ pub(crate) fn of_pod(spec: &Value) -> Needs {
     }
     needs.extend(own);
     for (name, amount) in requests(&spec["overhead"]) {
-        *needs.entry(name).or_default() += amount;
+        let sum = needs.entry(name).or_default();
+        *sum = sum.saturating_add(amount);
     }
     for container in list(spec, "containers").chain(list(spec, "initContainers").filter(|it| is_sidecar(it)))
     {
@@ -67,7 +68,8 @@ fn is_sidecar(container: &Value) -> bool {
 
 fn add(sum: &mut Needs, more: &Needs) {
     for (name, amount) in more {
-        *sum.entry(name.clone()).or_default() += amount;
+        let sum = sum.entry(name.clone()).or_default();
+        *sum = sum.saturating_add(*amount);
     }
 }
 

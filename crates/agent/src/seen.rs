@@ -1,19 +1,27 @@
 //! What the API last showed of the pods of this node, as far as the reporter needs it to write only what is not there yet.
 
-use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use safepoint_api::names::kubeedge::condition::HELD_UPGRADE;
-use safepoint_core::{Key, Uid};
+use safepoint_api::names::kubernetes::CONFIG_MIRROR;
+use safepoint_core::{Key, Needs, Uid};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::needs;
 use crate::uplink::metadata;
 
 /// The pods that the API shows.
 #[derive(Debug, Default)]
 pub(crate) struct SeenPods {
+    /// Whether their statuses are kept, for a kubelet that is to be shown them.
+    keeps_statuses: bool,
     pods: Mutex<BTreeMap<Uid, SeenPod>>,
+    /// ConfigMaps and Secrets that a pod uses and the cluster says are not there.
+    absent: Mutex<BTreeSet<Key>>,
+    is_listed: AtomicBool,
     changes: watch::Sender<()>,
 }
 
@@ -26,6 +34,10 @@ pub(crate) struct SeenPod {
     pub(crate) deleting: bool,
     /// What others say in the conditions that the pod makes its readiness depend on.
     pub(crate) gates: Gates,
+    /// The status, if statuses are kept.
+    pub(crate) status: Option<Arc<str>>,
+    /// All of it, if it is the mirror of a static pod and statuses are kept.
+    pub(crate) mirror: Option<Arc<str>>,
 }
 
 /// Which conditions are true, by their type.
@@ -34,19 +46,25 @@ pub(crate) type Gates = BTreeMap<String, bool>;
 // === impl SeenPods ===
 
 impl SeenPods {
+    /// Keeps the statuses as well.
+    pub(crate) fn with_statuses() -> Self {
+        Self { keeps_statuses: true, ..Self::default() }
+    }
+
     pub(crate) fn listed(&self, pods: &[Value]) {
-        *self.lock() = pods.iter().map(read).collect();
+        *self.lock() = pods.iter().map(|pod| self.read(pod)).collect();
+        self.is_listed.store(true, Ordering::SeqCst);
         self.changes.send_replace(());
     }
 
     pub(crate) fn changed(&self, pod: &Value) {
-        let (uid, pod) = read(pod);
+        let (uid, pod) = self.read(pod);
         self.lock().insert(uid, pod);
         self.changes.send_replace(());
     }
 
     pub(crate) fn gone(&self, pod: &Value) {
-        self.lock().remove(&read(pod).0);
+        self.lock().remove(&Uid::from(metadata(pod, "uid")));
         self.changes.send_replace(());
     }
 
@@ -61,6 +79,38 @@ impl SeenPods {
         gated.map(|(uid, pod)| (uid.clone(), pod.gates.clone())).collect()
     }
 
+    /// Whether the cluster has listed them since the agent began.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.is_listed.load(Ordering::SeqCst)
+    }
+
+    /// The cluster says whether a ConfigMap or Secret that a pod uses is there.
+    pub(crate) fn config(&self, key: &Key, is_there: bool) {
+        let mut absent = self.absent.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = if is_there { absent.remove(key) } else { absent.insert(key.clone()) };
+        drop(absent);
+        if is_news {
+            self.changes.send_replace(());
+        }
+    }
+
+    /// Whether the cluster has said that a ConfigMap or Secret is not there.
+    pub(crate) fn is_absent(&self, key: &Key) -> bool {
+        self.absent.lock().unwrap_or_else(PoisonError::into_inner).contains(key)
+    }
+
+    pub(crate) fn absent(&self) -> BTreeSet<Key> {
+        self.absent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the static pods take of the machine, by their mirrors.
+    pub(crate) fn mirrors_need(&self) -> Vec<Needs> {
+        let mirrors: Vec<Arc<str>> = self.lock().values().filter_map(|pod| pod.mirror.clone()).collect();
+        let read = |text: Arc<str>| serde_json::from_str::<Value>(&text).ok();
+        let running = |pod: &Value| !matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
+        mirrors.into_iter().filter_map(read).filter(running).map(|pod| needs::of_pod(&pod["spec"])).collect()
+    }
+
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
         self.changes.subscribe()
     }
@@ -69,19 +119,29 @@ impl SeenPods {
         // Nothing that can panic happens under the lock.
         self.pods.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn read(pod: &Value) -> (Uid, SeenPod) {
-    let items = |list: &'static str, of: &'static str| pod[of][list].as_array().into_iter().flatten();
-    let condition = |kind: &str| items("conditions", "status").find(|condition| condition["type"] == kind);
-    let held = condition(HELD_UPGRADE);
-    let gates = items("readinessGates", "spec").filter_map(|gate| gate["conditionType"].as_str());
-    let is_true = |kind: &str| condition(kind).is_some_and(|condition| condition["status"] == "True");
-    let seen = SeenPod {
-        key: Key::pod(metadata(pod, "namespace"), metadata(pod, "name")),
-        held: held.map(|condition| condition["status"] == "True"),
-        deleting: !pod["metadata"]["deletionTimestamp"].is_null(),
-        gates: gates.map(|kind| (kind.to_owned(), is_true(kind))).collect(),
-    };
-    (Uid::from(metadata(pod, "uid")), seen)
+    fn read(&self, pod: &Value) -> (Uid, SeenPod) {
+        let items = |list: &'static str, of: &'static str| pod[of][list].as_array().into_iter().flatten();
+        let condition =
+            |kind: &str| items("conditions", "status").find(|condition| condition["type"] == kind);
+        let held = condition(HELD_UPGRADE);
+        let gates = items("readinessGates", "spec").filter_map(|gate| gate["conditionType"].as_str());
+        let is_true = |kind: &str| condition(kind).is_some_and(|condition| condition["status"] == "True");
+        let is_mirror = !pod["metadata"]["annotations"][CONFIG_MIRROR].is_null();
+        let seen = SeenPod {
+            key: Key::pod(metadata(pod, "namespace"), metadata(pod, "name")),
+            held: held.map(|condition| condition["status"] == "True"),
+            deleting: !pod["metadata"]["deletionTimestamp"].is_null(),
+            gates: gates.map(|kind| (kind.to_owned(), is_true(kind))).collect(),
+            status: self.keeps_statuses.then(|| pod["status"].to_string().into()),
+            mirror: (self.keeps_statuses && is_mirror).then(|| {
+                let mut pod = pod.clone();
+                if let Value::Object(metadata) = &mut pod["metadata"] {
+                    metadata.remove("managedFields");
+                }
+                pod.to_string().into()
+            }),
+        };
+        (Uid::from(metadata(pod, "uid")), seen)
+    }
 }

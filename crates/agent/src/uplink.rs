@@ -5,22 +5,23 @@
 pub(crate) mod feed;
 mod gather;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::future::{AbortHandle, Abortable};
 use futures::stream::{SelectAll, Stream, unfold};
-use safepoint_core::{Effect, Event, Gate, Key, Kind};
+use safepoint_core::{Effect, Event, Gate, Key, Kind, Uid};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::cluster::{Cluster, Query, Resource};
-use crate::door;
 use crate::faults;
+use crate::journal::Body;
 use crate::keeper::{self, Desk};
+use crate::kubelet::{self, Adoption, Takeover};
 use crate::link::Link;
 use crate::seen::SeenPods;
 use feed::{Feed, News};
@@ -36,6 +37,10 @@ pub(crate) struct Uplink {
     pub(crate) desk: Desk,
     pub(crate) link: Link,
     pub(crate) seen: Arc<SeenPods>,
+    /// The door, which has to be there first.
+    pub(crate) after: &'static str,
+    /// The takeover from a kubelet, where there is one.
+    pub(crate) adoption: Option<Arc<Adoption>>,
 }
 
 /// Whose news it is: of the pods, or of one ConfigMap or Secret.
@@ -48,13 +53,17 @@ struct Round<'a> {
     gather: Gather,
     feeds: Feeds,
     followed: BTreeMap<Key, AbortHandle>,
+    /// The pods that a kubelet has taken up, where what it runs is to be taken as it is.
+    taken: Option<BTreeSet<Uid>>,
+    /// What has to be remembered of those of them that have come to their end.
+    over: Vec<(String, Option<Vec<u8>>)>,
 }
 
 // === impl Uplink ===
 
 impl Module for Uplink {
     fn spec(&self) -> Spec {
-        Spec::new(NAME).after([keeper::NAME, door::NAME])
+        Spec::new(NAME).after([keeper::NAME, self.after])
     }
 
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
@@ -96,9 +105,13 @@ impl Module for Uplink {
 
 impl<'a> Round<'a> {
     async fn begin(uplink: &'a Uplink) -> Result<Self, Fault> {
-        let known = uplink.desk.look(|gate, _| known(gate)).await.map_err(Fault::transient)?;
+        let looked = uplink.desk.look(|gate, _| (known(gate), gate.is_sealed())).await;
+        let (known, is_sealed) = looked.map_err(Fault::transient)?;
+        let adopts = !is_sealed && uplink.adoption.as_ref().is_some_and(|adoption| adoption.is_wanted());
         let mut round = Self {
             uplink,
+            taken: adopts.then(BTreeSet::new),
+            over: Vec::new(),
             gather: Gather::new(&uplink.node, known),
             feeds: SelectAll::new(),
             followed: BTreeMap::new(),
@@ -114,6 +127,14 @@ impl<'a> Round<'a> {
             (None, News::Listed(pods)) => {
                 self.uplink.link.up();
                 self.uplink.seen.listed(&pods);
+                if let Some(taken) = &mut self.taken {
+                    let uid = |pod: &Value| Uid::from(metadata(pod, "uid"));
+                    let running = || pods.iter().filter(|pod| kubelet::is_taken(pod));
+                    *taken = running().map(uid).collect();
+                    let over = running().filter(|pod| kubelet::is_over(&pod["status"]));
+                    self.over = over.map(|pod| kubelet::over(&uid(pod), &pod["status"])).collect();
+                    self.gather.knows(taken.iter().cloned());
+                }
                 self.gather.pods_listed(&pods)
             }
             (None, News::Live) => {
@@ -135,10 +156,17 @@ impl<'a> Round<'a> {
             (Some(key), News::Listed(objects)) => {
                 // A server that does not select gives others as well.
                 let named = objects.iter().find(|object| metadata(object, "name") == &*key.name);
+                self.uplink.seen.config(&key, named.is_some());
                 self.gather.config_is(&key, named)
             }
-            (Some(key), News::Changed(object)) => self.gather.config_is(&key, Some(&object)),
-            (Some(key), News::Gone(_)) => self.gather.config_is(&key, None),
+            (Some(key), News::Changed(object)) => {
+                self.uplink.seen.config(&key, true);
+                self.gather.config_is(&key, Some(&object))
+            }
+            (Some(key), News::Gone(_)) => {
+                self.uplink.seen.config(&key, false);
+                self.gather.config_is(&key, None)
+            }
             (Some(_), News::Live) => return Ok(true),
             (Some(key), News::Lost(error)) if error.is_final() => {
                 tracing::warn!(object = %key, %error, "cannot read configuration that a pod uses");
@@ -170,7 +198,12 @@ impl<'a> Round<'a> {
                 }
                 Step::Observe(event, bodies) => {
                     let all = matches!(&event, Event::Observed { complete, .. } if complete.contains(&Kind::ConfigMap) || complete.contains(&Kind::Secret));
+                    let is_adopted = self.adopt(&event, &bodies).await?;
                     self.uplink.desk.bring(event, bodies).await.map_err(Fault::transient)?;
+                    // The door opens on a look at the gate, which comes after this.
+                    if let Some(adoption) = self.uplink.adoption.as_ref().filter(|_| is_adopted) {
+                        adoption.set(Takeover::Done);
+                    }
                     if all {
                         self.uplink.link.synced();
                     }
@@ -178,6 +211,17 @@ impl<'a> Round<'a> {
             }
         }
         Ok(())
+    }
+
+    /// With the first complete list, what a kubelet runs already is taken as it is. Whether that was it.
+    async fn adopt(&mut self, event: &Event, bodies: &[Body]) -> Result<bool, Fault> {
+        let is_list = matches!(event, Event::Observed { complete, .. } if complete.contains(&Kind::Pod));
+        let Some(taken) = self.taken.take_if(|_| is_list) else { return Ok(false) };
+        // Before anything is shown: what is over must not be started again.
+        self.uplink.desk.keep(std::mem::take(&mut self.over)).await.map_err(Fault::transient)?;
+        let adopted = kubelet::adopted(event, &taken);
+        self.uplink.desk.bring(Event::Adopted(adopted), bodies.to_vec()).await.map_err(Fault::transient)?;
+        Ok(true)
     }
 
     fn follow(&mut self, key: Key) {

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use http::Uri;
 
+use crate::door::DoorArgs;
 use crate::node::NodeArgs;
 
 /// What `safepoint agent` was asked for.
@@ -18,9 +20,15 @@ pub struct AgentArgs {
     /// The unix socket of the node API. Left out: `agent.sock` in the data folder.
     #[arg(long, value_name = "PATH", env = "SAFEPOINT_SOCKET")]
     pub listen_socket: Option<PathBuf>,
+    /// Another API server of the same cluster, used while those before it do not answer. May be given several times.
+    #[arg(long, value_name = "URL")]
+    pub server: Vec<Uri>,
     /// The node.
     #[command(flatten)]
     pub node: NodeArgs,
+    /// The door.
+    #[command(flatten)]
+    pub door: DoorArgs,
 }
 
 /// For `--help`.
@@ -30,5 +38,8 @@ pub const EXAMPLES: &str = "Examples:
 
   # and the API that KubeEdge's clients know, on its own port
   safepoint agent --kubeconfig node.kubeconfig --compat kubeedge
+
+  # in front of this machine's kubelet, whose kubeconfig names https://127.0.0.1:10443
+  safepoint agent --door kubelet --kubeconfig /etc/kubernetes/kubelet.conf
 
 Under systemd: Type=notify, and KillMode=process so that the pods live on while the agent is restarted.";

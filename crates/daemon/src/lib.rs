@@ -4,6 +4,7 @@
 //! that needs neither the embedded API nor the hub need not carry them, on its disk or in its memory.
 
 mod args;
+pub mod door;
 mod node;
 mod run;
 mod supervise;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use safepoint_agent::{Agent, Cluster, Kubeconfig, MachineClock, Options};
+use safepoint_agent::{Agent, Cluster, MachineClock, Options};
+use safepoint_relay::{Kubeconfig, Upstream};
 use safepoint_supervisor::{Config, Supervisor};
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
@@ -54,7 +55,12 @@ pub fn run(args: &AgentArgs, age: impl Fn() -> Duration) -> Result<()> {
 
 async fn serve(args: &AgentArgs, age: impl Fn() -> Duration) -> Result<()> {
     let kubeconfig = Kubeconfig::read(&args.kubeconfig)?;
-    let mut options = options(&args.node, &args.data, Cluster::connect(&kubeconfig)?)?;
+    let upstream = Upstream::new(&kubeconfig, &args.server)?;
+    let mut options = options(&args.node, &args.data, Cluster::new(upstream.clone()))?;
+    if let Some(door) = args.door.door(&options.data, &kubeconfig, &upstream)? {
+        options.door = door;
+    }
+    options.upstream = Some(upstream);
     if let Some(socket) = &args.listen_socket {
         options.socket.clone_from(socket);
     }

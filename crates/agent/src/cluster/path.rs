@@ -81,6 +81,11 @@ impl Query {
         Self { fields: Some(format!("{name}={value}")) }
     }
 
+    /// Only those with another value in a field.
+    pub(crate) fn unequal_field(name: &str, value: &str) -> Self {
+        Self { fields: Some(format!("{name}!={value}")) }
+    }
+
     pub(super) fn page(&self, limit: usize, next: Option<&str>) -> String {
         let mut text = format!("limit={limit}");
         self.select(&mut text);

@@ -63,10 +63,12 @@ pub(super) fn keep(
         bodies.remove(name.as_str())?;
     }
     for body in named {
-        // The newest that was seen: of one version, only what does not matter can differ.
-        match seen.iter().rev().find(|seen| seen.key == body) {
+        // The first that was seen: of one version, only what does not matter can differ, and what a door has shown stays so.
+        if there.contains(&body.0) {
+            continue;
+        }
+        match seen.iter().find(|seen| seen.key == body) {
             Some(seen) => drop(bodies.insert(body.as_str(), &*seen.json)?),
-            None if there.contains(&body.0) => {}
             None => return Err(CommitError::NoBody { object: key.to_string() }),
         }
     }

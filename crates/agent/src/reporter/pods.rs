@@ -49,8 +49,22 @@ struct Sent {
 /// Something to write.
 #[derive(Debug)]
 enum Write {
-    Status { uid: Uid, key: Key, change: Value, sent: Sent },
-    End { uid: Uid, key: Key },
+    Status {
+        uid: Uid,
+        key: Key,
+        change: Value,
+        sent: Sent,
+    },
+    /// It shall end, and the cluster has only been asked for that and put it off.
+    Delete {
+        uid: Uid,
+        key: Key,
+    },
+    /// It has ended.
+    End {
+        uid: Uid,
+        key: Key,
+    },
 }
 
 // === impl PodStatuses ===
@@ -97,14 +111,20 @@ impl PodStatuses {
         let seen = self.seen.all();
         let going: Vec<Uid> =
             seen.iter().filter(|(_, pod)| pod.deleting).map(|(uid, _)| uid.clone()).collect();
-        let looked = self.desk.look(|gate, _| (held_pods(gate), ended_pods(gate, going), gate.wall())).await;
-        let (held, ended, now) = looked.map_err(Fault::transient)?;
+        let looked = self
+            .desk
+            .look(|gate, _| (held_pods(gate), ended_pods(gate, going), ending_pods(gate), gate.wall()))
+            .await;
+        let (held, ended, ending, now) = looked.map_err(Fault::transient)?;
         sent.retain(|uid, _| seen.contains_key(uid));
         let mut writes: Vec<Write> = Vec::new();
         for (uid, pod) in &seen {
             if ended.contains(uid) {
                 writes.push(Write::End { uid: uid.clone(), key: pod.key.clone() });
             } else {
+                if ending.contains(uid) && !pod.deleting {
+                    writes.push(Write::Delete { uid: uid.clone(), key: pod.key.clone() });
+                }
                 let before = sent.get(uid).cloned().unwrap_or_default();
                 writes.extend(self.status_of(uid, pod, held.contains(uid), &before, now));
             }
@@ -165,6 +185,11 @@ impl PodStatuses {
             Write::Status { key, change, .. } => {
                 self.cluster.patch(&resource(key).part("status"), Patch::Strategic, change).await
             }
+            Write::Delete { uid, key } => {
+                let options = json!({"apiVersion": "v1", "kind": "DeleteOptions",
+                    "preconditions": {"uid": uid.as_str()}});
+                self.cluster.delete(&resource(key), &options).await
+            }
             Write::End { uid, key } => {
                 let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0,
                     "preconditions": {"uid": uid.as_str()}});
@@ -214,6 +239,12 @@ fn ended_pods(gate: &Gate, going: Vec<Uid>) -> BTreeSet<Uid> {
         .map(|applied| &applied.version.uid)
         .collect();
     going.into_iter().filter(|uid| gate.is_buried(uid) && !there.contains(uid)).collect()
+}
+
+/// The pods whose end has been let through.
+fn ending_pods(gate: &Gate) -> BTreeSet<Uid> {
+    let ending = gate.slots().iter().filter(|(key, slot)| key.kind == Kind::Pod && slot.is_ending());
+    ending.filter_map(|(_, slot)| Some(slot.applied.as_ref()?.version.uid.clone())).collect()
 }
 
 /// The pods of which a change is held: both the one that runs and the one that would follow it. That something has to end

@@ -76,6 +76,11 @@ impl Gather {
         }
     }
 
+    /// These pods run here already, whoever started them.
+    pub(crate) fn knows(&mut self, pods: impl IntoIterator<Item = Uid>) {
+        self.known.pods.extend(pods);
+    }
+
     /// All pods of this node.
     pub(crate) fn pods_listed(&mut self, pods: &[Value]) -> Result<Vec<Step>, Unreadable> {
         let mut read = Vec::with_capacity(pods.len());

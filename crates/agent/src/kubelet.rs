@@ -1,0 +1,404 @@
+//! The kubelet door: an unmodified kubelet sees what the gate has admitted, and nothing else of it.
+//!
+//! ```text
+//! kubelet ──TLS──► route ─┬─ pods, ConfigMaps, Secrets ──► front ◄── shown ◄── gate + status of now
+//!                         ├─ its own writes about pods ──► cluster, the answer masked
+//!                         └─ everything else ────────────► cluster, as it is
+//! ```
+//!
+//! Like every door it is level triggered: whenever the gate has decided something or a status has changed, it looks at all
+//! that is admitted and shows the difference. Where it cannot know what to show it shows nothing at all and says so: a list
+//! that lacks a pod ends that pod for good.
+
+mod adoption;
+mod answer;
+mod collection;
+mod condition;
+mod front;
+mod look;
+mod mask;
+mod mounted;
+mod protobuf;
+mod route;
+mod said;
+mod shown;
+mod spare;
+mod spares;
+mod stream;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use safepoint_core::{Blocker, BlockerReason, Event, Key, PartName, Subject};
+use safepoint_relay::{Client, ListenError, Listener, Source, Upstream};
+use safepoint_supervisor::{Ctx, Fault, Module, Spec};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+
+pub(crate) use adoption::{Adoption, Takeover, adopted, over};
+pub(crate) use condition::is_taken;
+pub(crate) use mask::is_over;
+
+use crate::cluster::Cluster;
+use crate::keeper::{self, Desk};
+use crate::link::Link;
+use crate::seen::SeenPods;
+use answer::Counter;
+use front::Front;
+use look::Look;
+use mounted::Volumes;
+use said::Said;
+use shown::{Facing, Plan, Shown};
+use spare::{ABSENT, KEPT, Spare};
+use spares::Spares;
+
+/// The name of the module, and of the part that has to be ready before a freeze can be promised.
+pub(crate) const NAME: &str = "kubelet-door";
+/// How often files are looked at while configuration is on its way.
+const LOOK: Duration = Duration::from_millis(500);
+/// A kubelet that is restarted watches again within this; one that does not is not behind this door.
+const AWAY: Duration = Duration::from_secs(60);
+
+/// Where and for whom the door is.
+#[derive(Clone)]
+pub struct KubeletOptions {
+    /// Where the kubelet finds its API server.
+    pub address: SocketAddr,
+    /// The door's certificate.
+    pub certificate: Source,
+    /// Its key.
+    pub key: Source,
+    /// Who signs the certificates of kubelets.
+    pub authority: Source,
+    /// The cluster.
+    pub upstream: Upstream,
+    /// The kubelet's `--root-dir`.
+    pub root: PathBuf,
+}
+
+/// The door as a module.
+pub(crate) struct KubeletDoor {
+    pub(crate) node: String,
+    pub(crate) options: KubeletOptions,
+    pub(crate) cluster: Cluster,
+    pub(crate) desk: Desk,
+    pub(crate) link: Link,
+    pub(crate) seen: Arc<SeenPods>,
+    pub(crate) adoption: Arc<Adoption>,
+}
+
+/// The door at work.
+struct Working<'a> {
+    door: &'a KubeletDoor,
+    front: Arc<Front>,
+    said: Arc<Said>,
+    spare: Arc<Spare>,
+    shown: Shown,
+    volumes: Volumes,
+    /// How often files were looked at since something began to be late, and at which look the kubelet is told next.
+    looks: u32,
+    next_nudge: u32,
+    /// A kubelet watches its pods here, or did so a moment ago.
+    is_watched: bool,
+    /// What was last kept of what is not there.
+    absent: BTreeSet<Key>,
+    /// What the gate was last told of the door itself.
+    reported: Option<Option<String>>,
+    /// That the takeover is done is on record.
+    is_adoption_kept: bool,
+}
+
+// === impl KubeletDoor ===
+
+impl Module for KubeletDoor {
+    fn spec(&self) -> Spec {
+        Spec::new(NAME).after([keeper::NAME])
+    }
+
+    async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
+        let (mut effects, mut starts, mut seen) =
+            (self.desk.effects(), self.desk.starts(), self.seen.changes());
+        let mut adoption = self.adoption.watch();
+        let mut link = self.link.watch();
+        let mut working = self.begin().await?;
+        let (mut said, mut watching) = (working.said.changes(), working.front.watching());
+        self.listen(&ctx, &working).await?;
+        working.show().await?;
+        ctx.ready();
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut away: Option<Instant> = None;
+        loop {
+            let is_unsettled = working.shown.is_unsettled();
+            let is_away = async {
+                match away {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                effect = effects.recv() => match effect {
+                    Ok(_) | Err(RecvError::Lagged(_)) => {
+                        // Whatever else has happened is seen by the same look.
+                        while effects.try_recv().is_ok() {}
+                        working.show().await?;
+                    }
+                    Err(RecvError::Closed) => return Ok(()),
+                },
+                changed = seen.changed() => {
+                    changed.map_err(Fault::transient)?;
+                    working.show().await?;
+                }
+                changed = said.changed() => {
+                    changed.map_err(Fault::transient)?;
+                    working.show().await?;
+                }
+                changed = link.changed() => {
+                    changed.map_err(Fault::transient)?;
+                    working.show().await?;
+                }
+                changed = adoption.changed() => {
+                    changed.map_err(Fault::transient)?;
+                    working.show().await?;
+                }
+                changed = watching.changed() => {
+                    changed.map_err(Fault::transient)?;
+                    let is_there = *watching.borrow_and_update() > 0;
+                    away = (!is_there).then(|| Instant::now() + AWAY);
+                    if is_there {
+                        working.is_watched = true;
+                        working.report_part().await?;
+                    }
+                }
+                () = is_away => {
+                    away = None;
+                    working.is_watched = false;
+                    working.report_part().await?;
+                }
+                changed = starts.changed() => {
+                    if changed.is_err() {
+                        return Ok(());
+                    }
+                    working.begin_anew().await?;
+                }
+                _ = looks.tick(), if is_unsettled => working.check_files().await?,
+                () = ctx.cancelled() => return Ok(()),
+            }
+        }
+    }
+}
+
+impl KubeletDoor {
+    /// Reads what was kept, and counts this start before anything is shown.
+    async fn begin(&self) -> Result<Working<'_>, Fault> {
+        let rows = self.desk.look(|_, journal| journal.kept(KEPT)).await.map_err(Fault::transient)?;
+        let rows = rows.map_err(Fault::transient)?;
+        let row = |name: &str| rows.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice());
+        let number = |bytes: &[u8]| std::str::from_utf8(bytes).ok()?.parse::<u32>().ok();
+        let epoch = row("epoch").and_then(number).unwrap_or_default().wrapping_add(1);
+        let absent: BTreeSet<Key> =
+            row(ABSENT).and_then(|row| serde_json::from_slice(row).ok()).unwrap_or_default();
+        absent.iter().for_each(|key| self.seen.config(key, false));
+        let said = Said::default();
+        said.load(&rows);
+        self.adoption.set(if row("adopted").is_some() { Takeover::Done } else { Takeover::Wanted });
+        let kept = (format!("{KEPT}epoch"), Some(epoch.to_string().into_bytes()));
+        self.desk.keep(vec![kept]).await.map_err(Fault::transient)?;
+        Ok(Working {
+            door: self,
+            front: Arc::new(Front::new(u64::from(epoch) << 32)),
+            said: Arc::new(said),
+            spare: Arc::new(Spare::from_kept(rows)),
+            shown: Shown::default(),
+            volumes: Volumes::new(&self.options.root),
+            looks: 0,
+            next_nudge: 1,
+            is_watched: false,
+            absent,
+            reported: None,
+            is_adoption_kept: *self.adoption.watch().borrow() == Takeover::Done,
+        })
+    }
+
+    async fn listen(&self, ctx: &Ctx, working: &Working<'_>) -> Result<(), Fault> {
+        let KubeletOptions { address, certificate, key, authority, upstream, .. } = self.options.clone();
+        let client = Client {
+            authority,
+            name: format!("system:node:{}", self.node),
+            group: "system:nodes".to_owned(),
+        };
+        let listener =
+            Listener::bind(address, certificate, key, client).await.map_err(|error| match error {
+                ListenError::Port { .. } => Fault::dependency("the port of the kubelet door", error),
+                error => Fault::transient(error),
+            })?;
+        tracing::info!(address = %listener.local_addr(), "the kubelet door is open");
+        let counter = Arc::new(Counter {
+            node: self.node.clone(),
+            upstream,
+            desk: self.desk.clone(),
+            front: Arc::clone(&working.front),
+            said: Arc::clone(&working.said),
+            spare: Arc::clone(&working.spare),
+            seen: Arc::clone(&self.seen),
+        });
+        let stop = ctx.token();
+        ctx.spawn("listener", async move {
+            let service = move |request, _peer| {
+                let counter = Arc::clone(&counter);
+                async move { counter.answer(request).await }
+            };
+            listener.serve(service, stop).await;
+            Ok(())
+        });
+        let spares = Spares {
+            node: self.node.clone(),
+            cluster: self.cluster.clone(),
+            desk: self.desk.clone(),
+            seen: Arc::clone(&self.seen),
+            spare: Arc::clone(&working.spare),
+        };
+        let stop = ctx.token();
+        ctx.spawn(
+            "spares",
+            async move { stop.run_until_cancelled_owned(spares.run()).await.unwrap_or(Ok(())) },
+        );
+        Ok(())
+    }
+}
+
+// === impl Working ===
+
+impl Working<'_> {
+    /// Shows what has changed since, and tells the gate how it does.
+    async fn show(&mut self) -> Result<(), Fault> {
+        // Before the look: one that was begun before the takeover knows nothing of it, and an empty view would be shown.
+        let is_wanted = self.door.adoption.is_wanted();
+        let known = self.shown.known();
+        let look = self.door.desk.look(move |gate, journal| Look::at(gate, journal, &known)).await;
+        let look = look.map_err(Fault::transient)?.map_err(Fault::transient)?;
+        if look.is_sealed {
+            self.front.close("the record of this node cannot be read: nobody knows what may be shown");
+            return self.report_part().await;
+        }
+        if is_wanted {
+            if !look.has_any {
+                self.front.close("the cluster has not said yet what runs here");
+                return self.report_part().await;
+            }
+            // A record that names anything is one of a gate that was in charge.
+            self.door.adoption.set(Takeover::Done);
+        }
+        self.keep_adoption().await?;
+        let (seen, is_connected) = (self.door.seen.all(), self.door.link.now().connected);
+        let judged = look.judged.clone();
+        let plan = self.shown.take(look, Facing { seen: &seen, said: &self.said, is_connected });
+        self.front.judge(judged);
+        self.carry_out(plan).await?;
+        self.front.open();
+        self.forget(is_connected).await?;
+        self.report_part().await
+    }
+
+    /// Kept, then shown, then told.
+    async fn carry_out(&mut self, plan: Plan) -> Result<(), Fault> {
+        let Plan { rows, words, steps, events } = plan;
+        self.keep(rows).await?;
+        for (uid, word) in words {
+            self.said.set(&uid, word);
+        }
+        self.front.apply(steps);
+        self.tell(events).await
+    }
+
+    async fn keep_adoption(&mut self) -> Result<(), Fault> {
+        if self.is_adoption_kept {
+            return Ok(());
+        }
+        // What was over before the takeover was written down by whoever took it over.
+        let rows = self.door.desk.look(|_, journal| journal.kept(KEPT)).await.map_err(Fault::transient)?;
+        self.said.load(&rows.map_err(Fault::transient)?);
+        self.keep(vec![(format!("{KEPT}adopted"), Some(Vec::new()))]).await?;
+        self.is_adoption_kept = true;
+        Ok(())
+    }
+
+    /// Forgets what belongs to pods that are gone, and keeps what the cluster says is not there.
+    async fn forget(&mut self, is_connected: bool) -> Result<(), Fault> {
+        let shown = self.shown.uids();
+        let mut rows = self.said.forget(&shown, is_connected);
+        rows.extend(self.spare.forget_tokens(|uid| shown.contains(uid)));
+        let absent = self.door.seen.absent();
+        if absent != self.absent {
+            rows.push((format!("{KEPT}{ABSENT}"), serde_json::to_vec(&absent).ok()));
+            self.absent = absent;
+        }
+        self.keep(rows).await
+    }
+
+    async fn check_files(&mut self) -> Result<(), Fault> {
+        let (unsettled, volumes) = (self.shown.unsettled(), self.volumes.clone());
+        let checking = tokio::task::spawn_blocking(move || {
+            unsettled.into_iter().map(|config| config.check(&volumes)).collect::<Vec<_>>()
+        });
+        let checked = checking.await.map_err(Fault::transient)?;
+        // At once, then ever less often: what cannot arrive must not keep the kubelet busy.
+        let is_late = checked.iter().any(|checked| !checked.late.is_empty());
+        let is_time = is_late && self.looks == self.next_nudge;
+        (self.looks, self.next_nudge) = match (is_late, is_time) {
+            (false, _) => (0, 1),
+            (true, true) => (0, (self.next_nudge * 2).clamp(4, 120)),
+            (true, false) => (self.looks + 1, self.next_nudge),
+        };
+        let plan = self.shown.settle(checked, is_time, &self.said);
+        self.carry_out(plan).await
+    }
+
+    /// The gate knows nothing of how anything is.
+    async fn begin_anew(&mut self) -> Result<(), Fault> {
+        self.reported = None;
+        self.show().await
+    }
+
+    /// Whether a freeze could be enforced here.
+    async fn report_part(&mut self) -> Result<(), Fault> {
+        let unwatched = "no kubelet watches its pods here: is its kubeconfig that of this door?";
+        let elsewhere = "the kubelet keeps its pods somewhere else: give its --root-dir with --kubelet-root";
+        let problem = match self.front.closed() {
+            Some(closed) => Some(closed),
+            None if !self.is_watched => Some(unwatched.to_owned()),
+            None if !self.volumes.are_there() => Some(elsewhere.to_owned()),
+            None => None,
+        };
+        if self.reported.as_ref() == Some(&problem) {
+            return Ok(());
+        }
+        let part = PartName::from(NAME);
+        let blocker = |problem: &String| Blocker {
+            reason: BlockerReason::NotReady,
+            subject: Subject::Part(part.clone()),
+            message: problem.as_str().into(),
+        };
+        let blockers = problem.as_ref().map(blocker).into_iter().collect();
+        self.tell(vec![Event::PartReported { part: part.clone(), blockers }]).await?;
+        self.reported = Some(problem);
+        Ok(())
+    }
+
+    async fn tell(&self, events: Vec<Event>) -> Result<(), Fault> {
+        for event in events {
+            self.door.desk.bring(event, Vec::new()).await.map_err(Fault::transient)?;
+        }
+        Ok(())
+    }
+
+    async fn keep(&self, rows: Vec<(String, Option<Vec<u8>>)>) -> Result<(), Fault> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.door.desk.keep(rows).await.map_err(Fault::transient)
+    }
+}
