@@ -3,9 +3,11 @@
 //! Pods, ConfigMaps and Secrets come in as JSON and stay JSON; nothing is dropped on the way to the machine. What cannot be
 //! read as an object of its kind is refused here, by name, and never reaches the gate.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp as Moment;
 use safepoint_api::names::{kubeedge, kubernetes, safepoint};
 use safepoint_core::{
@@ -74,6 +76,20 @@ pub(crate) fn of_config(kind: Kind, object: &Value) -> Result<(Key, Version), Un
         born: born(object),
     };
     Ok((Key { kind, namespace: namespace.into(), name: name.into() }, version))
+}
+
+/// What a ConfigMap or Secret has under each of its keys.
+pub(crate) type Data = BTreeMap<String, Vec<u8>>;
+
+/// The decoded contents of a ConfigMap or Secret.
+pub(crate) fn data(kind: Kind, object: &Value) -> Data {
+    let texts = |field: &str| object[field].as_object().cloned().unwrap_or_default().into_iter();
+    let plain = texts("data").filter(|_| kind == Kind::ConfigMap);
+    let plain = plain.filter_map(|(name, value)| Some((name, value.as_str()?.as_bytes().to_vec())));
+    let encoded = texts(if kind == Kind::Secret { "data" } else { "binaryData" });
+    // The API server takes nothing that is not base64.
+    let decoded = encoded.filter_map(|(name, value)| Some((name, STANDARD.decode(value.as_str()?).ok()?)));
+    plain.chain(decoded).collect()
 }
 
 /// The annotations that are part of what a pod is. Those that arm a hold are not: arming is no change.
@@ -237,5 +253,18 @@ mod tests {
         let mut pod = pod();
         pod["metadata"]["uid"] = json!("");
         assert_eq!(of_pod("rover-7", &pod).unwrap_err().to_string(), "the object has no uid");
+    }
+
+    #[test]
+    fn binary_data_and_secrets_are_decoded() {
+        let map = json!({"data": {"a": "text"}, "binaryData": {"b": "AAE="}});
+        assert_eq!(
+            data(Kind::ConfigMap, &map),
+            Data::from([("a".into(), b"text".to_vec()), ("b".into(), vec![0, 1])])
+        );
+        assert_eq!(
+            data(Kind::Secret, &json!({"data": {"k": "AAE="}})),
+            Data::from([("k".into(), vec![0, 1])])
+        );
     }
 }

@@ -37,7 +37,8 @@ pub(crate) enum Command {
     Up(up::UpArgs),
     /// Run the node side alone, against any Kubernetes.
     ///
-    /// Pods of this node run as plain processes: nothing is isolated. It is for devices without a container engine.
+    /// Pods of this node run as plain processes, and nothing is isolated, for devices without a container engine. With
+    /// `--door kubelet` it stands in front of an unmodified kubelet instead.
     #[command(after_help = safepoint_daemon::EXAMPLES)]
     Agent(safepoint_daemon::AgentArgs),
     #[command(flatten)]

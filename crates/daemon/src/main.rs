@@ -8,7 +8,7 @@ use safepoint_daemon::{AgentArgs, EXAMPLES, log, run, shim};
 
 /// Run the node side of Safepoint, against any Kubernetes.
 ///
-/// Pods of this node run as plain processes: nothing is isolated. The same as `safepoint agent`, in a smaller program.
+/// Pods of this node run as plain processes, and nothing is isolated, unless --door puts a kubelet behind it. The same as `safepoint agent`, in a smaller program.
 #[derive(Parser, Debug)]
 #[command(name = "safepoint-agent", version, after_help = EXAMPLES)]
 struct Args {

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use safepoint_core::{Applied, Gate, Key, Kind, Stage, Uid, Version};
 use safepoint_runtime::{Config, ConfigKey, ConfigKind, Configs, Wanted};
 use serde_json::{Value, json};
 
 use crate::journal::{BodyKey, Journal};
 use crate::seen::Gates;
+use crate::version;
 
 /// The kubelet's, where a pod does not say.
 const GRACE: Duration = Duration::from_secs(30);
@@ -81,7 +80,10 @@ impl Shown {
             let known = before.configs.get(key).filter(|config| config.version == is);
             let config = match known {
                 Some(config) => Arc::clone(config),
-                None => Arc::new(Config { version: is, data: data(key.kind, &body(journal, key, version)?) }),
+                None => Arc::new(Config {
+                    version: is,
+                    data: version::data(key.kind, &body(journal, key, version)?),
+                }),
             };
             told.configs.insert(key.clone(), config);
         }
@@ -169,15 +171,4 @@ pub(super) fn config_key(key: &Key) -> ConfigKey {
 /// One text for one version of one object: names are reused.
 pub(super) fn version_of(version: &Version) -> String {
     format!("{}/{}", version.uid, version.digest)
-}
-
-/// The decoded contents of a ConfigMap or Secret.
-fn data(kind: Kind, object: &Value) -> BTreeMap<String, Vec<u8>> {
-    let texts = |field: &str| object[field].as_object().cloned().unwrap_or_default().into_iter();
-    let plain = texts("data").filter(|_| kind == Kind::ConfigMap);
-    let plain = plain.filter_map(|(name, value)| Some((name, value.as_str()?.as_bytes().to_vec())));
-    let encoded = texts(if kind == Kind::Secret { "data" } else { "binaryData" });
-    // The API server takes nothing that is not base64.
-    let decoded = encoded.filter_map(|(name, value)| Some((name, STANDARD.decode(value.as_str()?).ok()?)));
-    plain.chain(decoded).collect()
 }

@@ -31,7 +31,7 @@ pub(super) struct Showing<'a> {
     pub(super) body: &'a Value,
     pub(super) status: Option<&'a Value>,
     pub(super) end: Option<&'a End>,
-    /// Changes whenever what it reads has changed; none if it reads nothing through files.
+    /// Another text each time it is to look at what it reads; none if it never had to be told.
     pub(super) configuration: Option<&'a str>,
 }
 

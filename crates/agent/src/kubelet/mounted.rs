@@ -3,17 +3,14 @@
 //! A kubelet does not report it, and it may take more than a minute. What is read as a variable is read at the next start of
 //! a container and does not count here. A volume that is not there shows nothing, which is nothing old either.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use safepoint_core::{Key, Kind, Uid};
 use serde_json::Value;
 
-/// What a ConfigMap or Secret has under each of its keys.
-pub(super) type Data = BTreeMap<String, Vec<u8>>;
+use crate::version::Data;
 
 /// Where the kubelet keeps the volumes of pods.
 #[derive(Clone, Debug)]
@@ -140,21 +137,6 @@ fn files_of(files: &[(PathBuf, Option<&Vec<u8>>)]) -> BTreeSet<PathBuf> {
     files.iter().map(|(path, _)| path.clone()).collect()
 }
 
-/// What a ConfigMap or Secret holds.
-pub(super) fn data(kind: Kind, object: &Value) -> Data {
-    let members = |name: &str| object[name].as_object().into_iter().flatten();
-    let decoded =
-        |(key, value): (&String, &Value)| Some((key.clone(), STANDARD.decode(value.as_str()?).ok()?));
-    match kind {
-        Kind::Secret => members("data").filter_map(decoded).collect(),
-        Kind::ConfigMap | Kind::Pod | Kind::StaticPod => {
-            let texts =
-                members("data").filter_map(|(key, value)| Some((key.clone(), value.as_str()?.into())));
-            texts.chain(members("binaryData").filter_map(decoded)).collect()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -231,18 +213,5 @@ mod tests {
         };
         assert!(!nothing(&pod(&json!({"optional": true}))));
         assert!(nothing(&pod(&json!({}))));
-    }
-
-    #[test]
-    fn binary_data_and_secrets_are_decoded() {
-        let map = json!({"data": {"a": "text"}, "binaryData": {"b": "AAE="}});
-        assert_eq!(
-            data(Kind::ConfigMap, &map),
-            Data::from([("a".into(), b"text".to_vec()), ("b".into(), vec![0, 1])])
-        );
-        assert_eq!(
-            data(Kind::Secret, &json!({"data": {"k": "AAE="}})),
-            Data::from([("k".into(), vec![0, 1])])
-        );
     }
 }

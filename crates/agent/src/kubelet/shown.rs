@@ -11,10 +11,11 @@ use super::condition::{self, Traits};
 use super::front::{Facts, Step};
 use super::look::{self, Known, Look};
 use super::mask::{self, End};
-use super::mounted::{self, Data, Volumes};
+use super::mounted::Volumes;
 use super::said::{Said, Word};
 use super::spare::Keep;
 use crate::seen::SeenPod;
+use crate::version::{self, Data};
 
 /// What is shown.
 #[derive(Default)]
@@ -155,7 +156,7 @@ impl Shown {
             let object = body.and_then(|body| serde_json::from_slice::<Value>(&body).ok());
             let old = self.configs.get(&key);
             let data = match (&object, old) {
-                (Some(object), _) => Arc::new(mounted::data(key.kind, object)),
+                (Some(object), _) => Arc::new(version::data(key.kind, object)),
                 (None, old) => old.map(|old| Arc::clone(&old.data)).unwrap_or_default(),
             };
             // Once it has seen one that never changes, a kubelet looks no more.
