@@ -12,6 +12,7 @@ mod tools;
 mod wire;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -59,7 +60,18 @@ enum Command {
     Wire,
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Without a backtrace, which would push what failed out of sight.
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     let root = steps::root();
     match Args::parse().command {
         Command::Test => test::run(&root),

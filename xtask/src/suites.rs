@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::steps::{cargo, stopwatch};
+use crate::steps::{Tally, cargo, stopwatch};
 
 /// Begun first, because they take longest: otherwise the last of them would run alone.
 const LONG: [&str; 7] = ["kubelet", "node", "kill", "world", "kubectl", "conformance", "safepoint_model"];
@@ -26,21 +26,21 @@ struct Suite {
     folder: PathBuf,
 }
 
-/// Builds and runs all of them. Returns how many tests passed and how many failed.
-pub(crate) fn run(root: &Path) -> Result<(usize, usize)> {
+/// Builds and runs all of them.
+pub(crate) fn run(root: &Path) -> Result<Tally> {
     let mut suites = build(root)?;
     suites.sort_by_key(|suite| LONG.iter().position(|long| *long == suite.name).unwrap_or(LONG.len()));
     let waiting = Mutex::new(VecDeque::from(suites));
-    let totals = Mutex::new((0, 0));
+    let totals = Mutex::new(Tally::default());
     let problem = Mutex::new(None);
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some(suite) = waiting.lock().ok().and_then(|mut waiting| waiting.pop_front()) {
                     match suite.run() {
-                        Ok((passed, failed)) => {
+                        Ok(tally) => {
                             if let Ok(mut totals) = totals.lock() {
-                                *totals = (totals.0 + passed, totals.1 + failed);
+                                totals.add(tally);
                             }
                         }
                         Err(error) => {
@@ -86,7 +86,7 @@ fn build(root: &Path) -> Result<Vec<Suite>> {
 }
 
 impl Suite {
-    fn run(&self) -> Result<(usize, usize)> {
+    fn run(&self) -> Result<Tally> {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder).env("CARGO", env!("CARGO"));
         let (output, took) = stopwatch(|| command.stdin(Stdio::null()).output());
@@ -98,34 +98,38 @@ impl Suite {
         if !output.status.success() {
             out.write_all(&output.stderr)?;
         }
-        let (mut passed, mut failed) = (0, 0);
-        for result in text.lines().filter_map(|line| line.strip_prefix("test result: ")) {
-            passed += count(result, "passed");
-            failed += count(result, "failed");
+        let mut tally = Tally::default();
+        tally.read(&text);
+        if !output.status.success() {
+            // A binary that dies prints no closing line.
+            tally.failed = tally.failed.max(1);
+            tally.said.push(format!("--- {}\n{}", self.name, failures(&text)));
         }
-        // A binary that dies prints no closing line.
-        Ok((passed, if output.status.success() { failed } else { failed.max(1) }))
+        Ok(tally)
     }
 }
 
-/// The number before a word in `ok. 12 passed; 0 failed; …`.
-pub(crate) fn count(result: &str, word: &str) -> usize {
-    let mut words = result.split([' ', ';']).filter(|word| !word.is_empty()).peekable();
-    while let Some(number) = words.next() {
-        if words.peek() == Some(&word) {
-            return number.parse().unwrap_or_default();
-        }
-    }
-    0
+/// What a test binary says of its failures, or how it ended if it does not come to that; shortened at its beginning.
+fn failures(text: &str) -> &str {
+    const ENOUGH: usize = 6_000;
+    let from = text.find("\nfailures:\n").unwrap_or_default();
+    let from = from.max(text.len().saturating_sub(ENOUGH));
+    &text[text.ceil_char_boundary(from)..]
 }
 
 #[cfg(test)]
 mod tests {
-    use super::count;
+    use super::failures;
 
     #[test]
-    fn closing_lines_are_read() {
-        let line = "FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 1 filtered out; finished in 0.5s";
-        assert_eq!((count(line, "passed"), count(line, "failed"), count(line, "other")), (12, 3, 0));
+    fn what_failed_is_told_again_without_what_passed() {
+        let text = "test one ... ok\ntest two ... FAILED\n\nfailures:\n\n---- two stdout ----\nno\n";
+        assert_eq!(failures(text), "\nfailures:\n\n---- two stdout ----\nno\n");
+    }
+
+    #[test]
+    fn of_a_binary_that_dies_the_end_is_told() {
+        let text = format!("test one ... ok\n{}killed", "ä".repeat(10_000));
+        assert!(failures(&text).ends_with("killed") && failures(&text).len() <= 6_000);
     }
 }

@@ -6,9 +6,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use crate::steps::{Steps, cargo, run as run_command};
-use crate::suites::{self, count};
-use crate::{kubernetes, model, tidy, tools};
+use crate::steps::{Steps, Tally, cargo, run as run_command};
+use crate::{kubernetes, model, suites, tidy, tools};
 
 /// Runs all checks.
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -48,19 +47,19 @@ pub(crate) fn run(root: &Path) -> Result<()> {
 }
 
 /// Runs a test command, shows what it prints, and adds up the closing lines of its test binaries.
-fn count_tests(mut command: Command) -> Result<(usize, usize)> {
+fn count_tests(mut command: Command) -> Result<Tally> {
     let mut child = command.stdout(Stdio::piped()).spawn().context("cannot run cargo test")?;
     let output = child.stdout.take().context("the output is piped")?;
-    let (mut passed, mut failed) = (0, 0);
+    let mut tally = Tally::default();
     for line in BufReader::new(output).lines() {
         let line = line.context("cannot read what cargo test prints")?;
         println!("{line}");
-        if let Some(result) = line.strip_prefix("test result: ") {
-            passed += count(result, "passed");
-            failed += count(result, "failed");
-        }
+        tally.read(&line);
     }
     let status = child.wait().context("cargo test did not end")?;
-    // A binary that does not compile, or dies, prints no closing line.
-    Ok((passed, if status.success() { failed } else { failed.max(1) }))
+    if !status.success() {
+        // A binary that does not compile, or dies, prints no closing line.
+        tally.failed = tally.failed.max(1);
+    }
+    Ok(tally)
 }
