@@ -1,11 +1,14 @@
-//! The resource definitions of Safepoint, put into the cluster that the embedded default is.
+//! The resource definitions of Safepoint, put into the cluster.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{Api, PostParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use kube::{Client, ResourceExt};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
+
+/// The owner of the fields that the hub applies.
+const MANAGER: &str = "safepoint-hub";
 
 /// Installs the definitions, once.
 pub struct Definitions {
@@ -24,25 +27,15 @@ impl Definitions {
 
 impl Module for Definitions {
     fn spec(&self) -> Spec {
-        Spec::new(Self::NAME).one_shot().after([self.after])
+        let spec = Spec::new(Self::NAME).one_shot();
+        if self.after.is_empty() { spec } else { spec.after([self.after]) }
     }
 
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
         let api: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        for mut definition in safepoint_api::crds() {
+        for definition in safepoint_api::crds() {
             let name = definition.name_any();
-            match api.get_opt(&name).await.map_err(Fault::transient)? {
-                None => {
-                    drop(api.create(&PostParams::default(), &definition).await.map_err(Fault::transient)?);
-                }
-                Some(found) if found.spec == definition.spec => {}
-                Some(found) => {
-                    definition.metadata.resource_version = found.metadata.resource_version;
-                    api.replace(&name, &PostParams::default(), &definition)
-                        .await
-                        .map_err(Fault::transient)?;
-                }
-            }
+            install(&api, definition).await.map_err(Fault::transient)?;
             // Whoever comes next wants to use it.
             tokio::select! {
                 served = await_condition(api.clone(), &name, is_crd_established()) => drop(served.map_err(Fault::transient)?),
@@ -50,5 +43,39 @@ impl Module for Definitions {
             }
         }
         Ok(())
+    }
+}
+
+/// Applies a definition, so that what others have added to it stays. A server that knows no apply gets it written as a whole.
+async fn install(
+    api: &Api<CustomResourceDefinition>,
+    mut definition: CustomResourceDefinition,
+) -> Result<(), kube::Error> {
+    let name = definition.name_any();
+    let found = api.get_opt(&name).await?;
+    if found.as_ref().is_some_and(|found| found.spec == definition.spec) {
+        return Ok(());
+    }
+    let params = PatchParams::apply(MANAGER).force();
+    match api.patch(&name, &params, &Patch::Apply(&definition)).await {
+        Ok(_) => return Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 415 => {}
+        // Somebody else looks after the definitions here.
+        Err(kube::Error::Api(status)) if status.code == 403 && found.is_some() => {
+            tracing::warn!(
+                name,
+                status.message,
+                "a definition may be of another version: it may not be changed"
+            );
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    }
+    match found {
+        None => api.create(&PostParams::default(), &definition).await.map(drop),
+        Some(found) => {
+            definition.metadata.resource_version = found.metadata.resource_version;
+            api.replace(&name, &PostParams::default(), &definition).await.map(drop)
+        }
     }
 }

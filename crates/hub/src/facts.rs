@@ -1,0 +1,175 @@
+//! Numbers about the hub, for whoever scrapes metrics.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use safepoint_supervisor::Health;
+
+/// The numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Facts(Mutex<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    reviews: BTreeMap<(&'static str, &'static str), u64>,
+    counts: BTreeMap<Count, u64>,
+    held_workloads: u64,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Count {
+    WishesNoted,
+    WishesWithdrawn,
+    WishesLost,
+    PodsArmed,
+    PodsDisarmed,
+}
+
+/// What is not counted but looked at when somebody asks.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Now {
+    pub(crate) now: Timestamp,
+    pub(crate) leads: bool,
+    pub(crate) certificate_ends: Option<Timestamp>,
+}
+
+// === impl Facts ===
+
+impl Facts {
+    pub(crate) fn reviewed(&self, hook: &'static str, verdict: &'static str) {
+        *self.lock().reviews.entry((hook, verdict)).or_default() += 1;
+    }
+
+    pub(crate) fn count(&self, what: Count) {
+        *self.lock().counts.entry(what).or_default() += 1;
+    }
+
+    pub(crate) fn held_workloads(&self, number: usize) {
+        self.lock().held_workloads = number as u64;
+    }
+
+    /// Everything in the text form of OpenMetrics.
+    pub(crate) fn metrics(&self, now: Now, health: Option<&Health>) -> String {
+        let facts = self.lock();
+        let mut page = Page::default();
+        page.head("safepoint_webhook_reviews", "counter", "Questions of the API server that were answered.");
+        for ((hook, verdict), count) in &facts.reviews {
+            let labels = format!("hook=\"{hook}\",verdict=\"{verdict}\"");
+            page.line("safepoint_webhook_reviews_total", &labels, *count as f64);
+        }
+        for (what, name, help) in [
+            (
+                Count::WishesNoted,
+                "safepoint_wishes_noted",
+                "Ends of pods that were put off and written down.",
+            ),
+            (Count::WishesWithdrawn, "safepoint_wishes_withdrawn", "Wishes that nobody had any more."),
+            (Count::WishesLost, "safepoint_wishes_lost", "Wishes that could not be written down."),
+            (
+                Count::PodsArmed,
+                "safepoint_pods_armed",
+                "Pods that the annotation of their workload was put on.",
+            ),
+            (Count::PodsDisarmed, "safepoint_pods_disarmed", "Pods that it was taken off."),
+        ] {
+            page.head(name, "counter", help);
+            page.line(
+                &format!("{name}_total"),
+                "",
+                facts.counts.get(&what).copied().unwrap_or_default() as f64,
+            );
+        }
+        page.gauge(
+            "safepoint_held_workloads",
+            "Workloads with held changes, as the leader sees them.",
+            facts.held_workloads as f64,
+        );
+        page.gauge("safepoint_leader", "Whether this replica leads.", f64::from(u8::from(now.leads)));
+        if let Some(ends) = now.certificate_ends {
+            page.gauge(
+                "safepoint_webhook_certificate_seconds_left",
+                "How long the certificate is good.",
+                ends.duration_since(now.now).as_secs_f64(),
+            );
+        }
+        page.modules(health);
+        page.0.push_str("# EOF\n");
+        page.0
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Numbers are right or a little old, never half written.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Default)]
+struct Page(String);
+
+// === impl Page ===
+
+impl Page {
+    fn head(&mut self, name: &str, kind: &str, help: &str) {
+        let _ = writeln!(self.0, "# TYPE {name} {kind}\n# HELP {name} {help}");
+    }
+
+    fn line(&mut self, name: &str, labels: &str, value: f64) {
+        let _ = match labels {
+            "" => writeln!(self.0, "{name} {value}"),
+            labels => writeln!(self.0, "{name}{{{labels}}} {value}"),
+        };
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.head(name, "gauge", help);
+        self.line(name, "", value);
+    }
+
+    fn modules(&mut self, health: Option<&Health>) {
+        let modules = || health.into_iter().flat_map(|health| &health.modules);
+        self.head("safepoint_module_restarts", "counter", "How often a module was started again.");
+        for (name, module) in modules() {
+            let label = format!("module=\"{name}\"");
+            self.line("safepoint_module_restarts_total", &label, module.restarts as f64);
+        }
+        self.head("safepoint_module_serving", "gauge", "Whether a module does its work.");
+        for (name, module) in modules() {
+            let serving = f64::from(u8::from(module.state.is_serving()));
+            self.line("safepoint_module_serving", &format!("module=\"{name}\""), serving);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_open_metrics() {
+        let facts = Facts::default();
+        facts.reviewed("hold.safepoint.dev", "denied");
+        facts.count(Count::WishesNoted);
+        let now = Timestamp::UNIX_EPOCH;
+        let ends = Some("1970-01-01T00:01:00Z".parse().unwrap());
+        let page = facts.metrics(Now { now, leads: true, certificate_ends: ends }, None);
+        for line in [
+            "safepoint_webhook_reviews_total{hook=\"hold.safepoint.dev\",verdict=\"denied\"} 1",
+            "safepoint_wishes_noted_total 1",
+            "safepoint_wishes_lost_total 0",
+            "safepoint_leader 1",
+            "safepoint_webhook_certificate_seconds_left 60",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+        assert!(page.ends_with("# EOF\n"));
+        let samples = page.lines().filter(|line| !line.starts_with('#'));
+        for sample in samples {
+            let name = sample.split(['{', ' ']).next().unwrap();
+            let family = name.strip_suffix("_total").unwrap_or(name);
+            assert!(page.contains(&format!("# TYPE {family} ")), "{sample}");
+        }
+    }
+}
