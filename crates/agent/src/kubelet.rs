@@ -93,6 +93,7 @@ pub(crate) struct KubeletDoor {
 /// The door at work.
 struct Working<'a> {
     door: &'a KubeletDoor,
+    ctx: Ctx,
     front: Arc<Front>,
     said: Arc<Said>,
     spare: Arc<Spare>,
@@ -123,11 +124,10 @@ impl Module for KubeletDoor {
             (self.desk.effects(), self.desk.starts(), self.seen.changes());
         let mut adoption = self.adoption.watch();
         let mut link = self.link.watch();
-        let mut working = self.begin().await?;
+        let mut working = self.begin(&ctx).await?;
         let (mut said, mut watching) = (working.said.changes(), working.front.watching());
         self.listen(&ctx, &working).await?;
         working.show().await?;
-        ctx.ready();
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut away: Option<Instant> = None;
@@ -193,7 +193,7 @@ impl Module for KubeletDoor {
 
 impl KubeletDoor {
     /// Reads what was kept, and counts this start before anything is shown.
-    async fn begin(&self) -> Result<Working<'_>, Fault> {
+    async fn begin(&self, ctx: &Ctx) -> Result<Working<'_>, Fault> {
         let rows = self.desk.look(|_, journal| journal.kept(KEPT)).await.map_err(Fault::transient)?;
         let rows = rows.map_err(Fault::transient)?;
         let row = |name: &str| rows.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice());
@@ -209,6 +209,7 @@ impl KubeletDoor {
         self.desk.keep(vec![kept]).await.map_err(Fault::transient)?;
         Ok(Working {
             door: self,
+            ctx: ctx.clone(),
             front: Arc::new(Front::new(u64::from(epoch) << 32)),
             said: Arc::new(said),
             spare: Arc::new(Spare::from_kept(rows)),
@@ -375,6 +376,11 @@ impl Working<'_> {
         };
         if self.reported.as_ref() == Some(&problem) {
             return Ok(());
+        }
+        // It serves either way: a kubelet that is not there yet is no reason for anybody to wait.
+        match &problem {
+            None => self.ctx.ready(),
+            Some(problem) => self.ctx.degraded(problem.clone()),
         }
         let part = PartName::from(NAME);
         let blocker = |problem: &String| Blocker {

@@ -1,5 +1,6 @@
 //! The command line, as data.
 
+pub(crate) mod agent;
 pub(crate) mod up;
 
 use clap::{Parser, Subcommand};
@@ -35,12 +36,19 @@ pub(crate) enum Command {
     /// Ctrl-C, and the pods run on.
     #[command(after_help = up::EXAMPLES)]
     Up(up::UpArgs),
-    /// Run the node side alone, against any Kubernetes.
+    /// Run the node side alone, against any Kubernetes; or put it between this machine's kubelet and the cluster.
     ///
-    /// Pods of this node run as plain processes, and nothing is isolated, for devices without a container engine. With
-    /// `--door kubelet` it stands in front of an unmodified kubelet instead.
+    /// With `--door kubelet` an unmodified kubelet runs the pods: `safepoint agent install` sets that up. Otherwise pods of
+    /// this node run as plain processes, and nothing is isolated: that is for devices without a container engine.
     #[command(after_help = safepoint_daemon::EXAMPLES)]
-    Agent(safepoint_daemon::AgentArgs),
+    Agent(agent::AgentCommand),
+    /// Run the cluster side alone, against any Kubernetes.
+    ///
+    /// It tells whoever deletes or evicts a pod that its node holds who holds it and why, carries the hold annotation of a
+    /// Deployment, StatefulSet or DaemonSet to its pods, and shows on workloads what is held. Several may run; one leads.
+    /// While none runs, the nodes hold all the same.
+    #[command(after_help = crate::hub::EXAMPLES)]
+    Hub(crate::hub::HubArgs),
     #[command(flatten)]
     Asking(Asking),
     /// Print a completion script for a shell.

@@ -2,6 +2,7 @@
 
 pub(crate) mod events;
 pub(crate) mod hold;
+pub(crate) mod install;
 pub(crate) mod log;
 pub(crate) mod man;
 pub(crate) mod modules;

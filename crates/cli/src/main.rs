@@ -3,6 +3,7 @@
 mod args;
 mod cluster;
 mod commands;
+mod hub;
 mod problem;
 mod show;
 mod up;
@@ -13,6 +14,7 @@ use std::time::Instant;
 
 use clap::{CommandFactory, Parser};
 
+use args::agent::AgentCommand;
 use args::{Args, Command};
 
 #[expect(clippy::disallowed_methods, reason = "the age of the process is measured from its beginning")]
@@ -26,9 +28,14 @@ fn main() -> ExitCode {
             safepoint_daemon::log();
             ended(up::run(&args, || begun.elapsed()))
         }
-        Command::Agent(args) => {
+        Command::Agent(AgentCommand::Run(args)) => {
             safepoint_daemon::log();
             ended(safepoint_daemon::run(&args, || begun.elapsed()))
+        }
+        Command::Agent(AgentCommand::Setup(setup)) => commands::install::run(setup),
+        Command::Hub(args) => {
+            safepoint_daemon::log();
+            ended(hub::run(&args, || begun.elapsed()))
         }
         Command::Asking(asking) => commands::run(asking),
         Command::Completion { shell } => {

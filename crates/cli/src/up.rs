@@ -20,7 +20,7 @@ use kube::Client;
 use safepoint_agent::{Agent, Answering, BoxError, Cluster};
 use safepoint_apiserver::{Api, Options, Server, ServerOptions, User};
 use safepoint_daemon::{options, supervise};
-use safepoint_hub::{Definitions, Gates, Placement};
+use safepoint_hub::{Hub, Placement};
 use safepoint_supervisor::{Config, Ctx, Fault, Module, Spec, Supervisor};
 use tower::ServiceExt;
 
@@ -56,26 +56,32 @@ async fn serve(args: &UpArgs, age: impl Fn() -> Duration) -> Result<()> {
     let mut builder = Supervisor::builder(Config::default())
         .record_failures_in(&args.data)
         .module(ApiModule { api: api.clone(), address, first: Mutex::new(Some(server)) });
-    let mut agent = None;
+    let (mut agent, mut hubs) = (None, None);
     if !args.api_only {
         let name = args.node.name().map_err(anyhow::Error::msg)?;
         let cluster = in_process(api.router(User::of_node(&name)));
         let mut options = options(&args.node, &args.data.join("agent"), cluster)?;
         let data = std::path::absolute(&args.data).context("cannot tell where the data folder is")?;
         options.socket = data.join("agent.sock");
+        // Its webhooks are called on the loopback, as they would be from another machine.
+        let hub = Hub::bind(safepoint_hub::Options {
+            after: Some(API),
+            ..safepoint_hub::Options::new(admin.clone())
+        })?;
+        let (with_hub, hub) = hub.register(builder)?;
         let registered;
-        (builder, registered) = Agent::new(options).register(
-            builder
-                .module(Definitions { client: admin.clone(), after: API })
-                .module(Gates { client: admin.clone(), after: Definitions::NAME })
-                .module(Placement { client: admin.clone(), after: API }),
-        );
+        (builder, registered) =
+            Agent::new(options).register(with_hub.module(Placement { client: admin.clone(), after: API }));
+        hubs = Some(hub);
         places.node = Some((name, args.data.join("agent.sock")));
         agent = Some(registered);
     }
     let supervisor = builder.build()?;
     if let Some(agent) = agent {
         agent.supervised_by(supervisor.handle());
+    }
+    if let Some(hub) = hubs {
+        hub.supervised_by(supervisor.handle());
     }
     supervise(supervisor, || async {
         // Nobody may be reading; that is no reason to stop.

@@ -39,7 +39,11 @@ pub const EXAMPLES: &str = "Examples:
   # and the API that KubeEdge's clients know, on its own port
   safepoint agent --kubeconfig node.kubeconfig --compat kubeedge
 
-  # in front of this machine's kubelet, whose kubeconfig names https://127.0.0.1:10443
+  # in front of this machine's kubelet; first what that takes, file by file
+  safepoint agent install --dry-run
+  safepoint agent install
+
+  # the same by hand, for a kubelet whose kubeconfig names https://127.0.0.1:10443
   safepoint agent --door kubelet --kubeconfig /etc/kubernetes/kubelet.conf
 
 Under systemd: Type=notify, and KillMode=process so that the pods live on while the agent is restarted.";
