@@ -1,26 +1,16 @@
-//! Tools that the checks need: those from crates.io are built once per version into a cache outside the checkout, those
-//! of the system are installed with its own means.
+//! Tools that the checks need: those with a source of their own are built once per version into a cache outside the checkout,
+//! those of the system are installed with its own means.
 
-use std::env;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use safepoint_testkit::{is_root, missing_packages};
+use safepoint_testkit::{HELM, cache, helm, is_root, missing_packages};
 
 const CARGO_DENY: &str = "0.20.2";
 /// Must be the version of the `gungraun` crate in the lock file: the two speak a private protocol.
 const GUNGRAUN_RUNNER: &str = "0.20.0";
-
-/// Where things that are slow to build are kept: `SAFEPOINT_CACHE`, or the user's cache folder.
-pub(crate) fn cache() -> Result<PathBuf> {
-    let user = || Some(PathBuf::from(env::var_os("HOME")?).join(".cache"));
-    env::var_os("SAFEPOINT_CACHE")
-        .map(PathBuf::from)
-        .or_else(|| Some(env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(user)?.join("safepoint")))
-        .context("no place to keep built tools: set SAFEPOINT_CACHE to a folder")
-}
 
 /// The path of a tool from crates.io, which is built first if it is not there.
 fn tool(name: &str, version: &str) -> Result<PathBuf> {
@@ -59,6 +49,22 @@ pub(crate) fn deny(root: &Path, checks: &[&str]) -> Result<()> {
 /// The runner of the instruction-count benchmarks.
 pub(crate) fn gungraun_runner() -> Result<PathBuf> {
     tool("gungraun-runner", GUNGRAUN_RUNNER)
+}
+
+/// Builds Helm from its Go module, unless that was done already: the chart is tested with it.
+pub(crate) fn build_helm() -> Result<()> {
+    let program = helm()?;
+    if program.exists() {
+        return Ok(());
+    }
+    let folder = program.parent().context("it is in a folder")?;
+    println!("building helm {HELM} into {}: this takes some minutes, once", folder.display());
+    let module = format!("helm.sh/helm/v4/cmd/helm@v{HELM}");
+    let status = Command::new("go").args(["install", &module]).env("GOBIN", folder).status();
+    if !status.context("cannot run go, which is needed to build helm")?.success() {
+        bail!("cannot build helm {HELM}: see above");
+    }
+    Ok(())
 }
 
 /// Installs what a node with real containers needs of the system, unless it is there.

@@ -99,6 +99,17 @@ fn cache_from(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf> {
         .context("no place to keep built tools: set SAFEPOINT_CACHE to a folder")
 }
 
+/// The version of Helm with which the chart is tested.
+pub const HELM: &str = "4.3.1";
+
+/// Where Helm is, or will be when `cargo xtask test` has built it.
+///
+/// # Errors
+/// When there is no place to keep it.
+pub fn helm() -> Result<PathBuf> {
+    Ok(cache()?.join(format!("tools/helm-{HELM}/bin/helm")))
+}
+
 /// The version of Kubernetes that the build makes, such as `v1.36.4`: the one that its `go.mod` requires.
 pub fn version() -> &'static str {
     let requirement = GO_MOD.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
