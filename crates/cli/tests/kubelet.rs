@@ -18,4 +18,5 @@ mod kubelet {
     mod passing;
     mod restarts;
     mod rollouts;
+    mod source;
 }

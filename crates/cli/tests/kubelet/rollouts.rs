@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::node::Node;
 
 /// The workloads, by the beginning of their pods' names, with the number of pods.
-const WORKLOADS: [(&str, usize); 4] = [("camera", 1), ("log", 2), ("arm", 1), ("web", 8)];
+pub(super) const WORKLOADS: [(&str, usize); 4] = [("camera", 1), ("log", 2), ("arm", 1), ("web", 8)];
 
 /// A workload that is installed at once and whose upgrades are held.
 fn workload(kind: &str, name: &str, more: Value, annotations: Value) -> Value {
@@ -34,7 +34,7 @@ fn all(annotations: &Value) -> [Value; 4] {
     ]
 }
 
-fn install(node: &Node, annotations: &Value) {
+pub(super) fn install(node: &Node, annotations: &Value) {
     for workload in all(annotations) {
         node.apply(&workload);
     }
@@ -43,13 +43,26 @@ fn install(node: &Node, annotations: &Value) {
     }
 }
 
-fn upgrade(node: &Node, name: &str, tag: &str) {
-    let kind = match name {
-        "camera" => "daemonset/camera",
-        "log" => "statefulset/log",
-        name => &format!("deployment/{name}"),
+/// The workload as kubectl names it.
+pub(super) fn named(name: &str) -> String {
+    match name {
+        "camera" => "daemonset/camera".to_owned(),
+        "log" => "statefulset/log".to_owned(),
+        name => format!("deployment/{name}"),
+    }
+}
+
+pub(super) fn upgrade(node: &Node, name: &str, tag: &str) {
+    node.kubectl(&["set", "image", &named(name), &format!("main=app:{tag}")]);
+}
+
+/// Releases what is held of a workload.
+pub(super) fn release(node: &Node, name: &str) {
+    match name {
+        // A StatefulSet comes one ordinal after the other: the release of the whole covers those that come later.
+        "log" => node.safepoint(&["release", "statefulset/log", "-n", "default"]),
+        _ => node.safepoint(&["unhold-upgrade", "pod", &held_pod(node, name), "-n", "default"]),
     };
-    node.kubectl(&["set", "image", kind, &format!("main=app:{tag}")]);
 }
 
 /// One of the pods of a workload of which something is held.
@@ -72,11 +85,7 @@ fn annotated_workloads_run_untouched_until_their_release_and_the_next_revision_i
         assert_eq!(node.running(name), *before, "{name} was touched before its release");
     }
     for (index, (name, count)) in WORKLOADS.into_iter().enumerate() {
-        match name {
-            // A StatefulSet comes one ordinal after the other: the release of the whole covers those that come later.
-            "log" => node.safepoint(&["release", "statefulset/log", "-n", "default"]),
-            _ => node.safepoint(&["unhold-upgrade", "pod", &held_pod(&node, name), "-n", "default"]),
-        };
+        release(&node, name);
         node.wait_images(name, count, "v2");
         node.wait_ready(name, count);
         for ((other, _), before) in WORKLOADS.iter().zip(&before).skip(index + 1) {
