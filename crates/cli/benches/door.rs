@@ -11,9 +11,9 @@
     reason = "a measurement that fails says where"
 )]
 
+use std::cell::Cell;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
@@ -22,6 +22,8 @@ use http_body_util::BodyExt;
 use safepoint_relay::{Body, Kubeconfig, Upstream, empty};
 use safepoint_testkit::{Guest, Options, World, WorldOptions};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
 const PODS: usize = 110;
@@ -168,20 +170,23 @@ async fn releases(world: &World, door: &Upstream, pods: &str) {
             .apply(&pod(world, &name, &[], json!({"edge.kubeedge.io/hold-upgrade": "true"})).to_string())
             .unwrap();
         let socket = world.folder().join("agent/agent.sock");
-        world
-            .wait("it is held", || ask(&socket, "GET", "/v1/changes", "").contains(&name).then_some(()))
-            .unwrap();
+        while !ask(&socket, "GET /v1/changes", "", || {}).await.contains(&name) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
         synced.push(sync(&world.folder().join("synced")));
         let asked = json!({"pod": {"namespace": "default", "name": name}}).to_string();
-        let begun = Instant::now();
-        let answering = tokio::task::spawn_blocking(move || ask(&socket, "POST", "/v1/releases", &asked));
-        let mut seen = String::new();
-        while !seen.contains(&name) {
-            seen.push_str(&text(&mut stream).await);
-        }
-        released.push(begun.elapsed());
-        let answer = answering.await.unwrap();
+        let begun = Cell::new(Instant::now());
+        let answering = ask(&socket, "POST /v1/releases", &asked, || begun.set(Instant::now()));
+        let arriving = async {
+            let mut seen = String::new();
+            while !seen.contains(&name) {
+                seen.push_str(&text(&mut stream).await);
+            }
+            begun.get().elapsed()
+        };
+        let (answer, took) = tokio::join!(answering, arriving);
         assert!(answer.contains("held-"), "{answer}");
+        released.push(took);
     }
     let (released, synced) = (sorted(released), sorted(synced));
     println!(
@@ -202,23 +207,18 @@ fn sync(path: &Path) -> Duration {
     begun.elapsed()
 }
 
-/// Asks the agent over its socket.
-fn ask(socket: &Path, method: &str, path: &str, body: &str) -> String {
-    let output = Command::new("curl")
-        .args(["-sS", "--unix-socket"])
-        .arg(socket)
-        .args([
-            "-X",
-            method,
-            "-H",
-            "Content-Type: application/json",
-            "-d",
-            body,
-            &format!("http://agent{path}"),
-        ])
-        .output()
-        .unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned()
+/// Asks the agent over its socket. `begun` is called when the connection is there.
+async fn ask(socket: &Path, head: &str, body: &str, begun: impl FnOnce()) -> String {
+    let mut stream = UnixStream::connect(socket).await.unwrap();
+    let length = body.len();
+    let request = format!(
+        "{head} HTTP/1.1\r\nhost: agent\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    begun();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 async fn get(upstream: &Upstream, path: &str) -> (u16, Vec<u8>) {
