@@ -125,3 +125,30 @@ fn a_frozen_node_holds_the_same_without_annotations_and_converges_when_it_is_ope
         node.wait_ready(name, count);
     }
 }
+
+#[test]
+fn a_held_node_lets_one_workload_after_another_through_with_all_their_waves_and_stays_held() {
+    let node = Node::new();
+    install(&node, &json!({}));
+    node.safepoint(&["hold", "--node", "--reason", "crane lift", "--id", "lift"]);
+    let before: Vec<_> = WORKLOADS.iter().map(|(name, _)| node.running(name)).collect();
+    for (name, _) in WORKLOADS {
+        upgrade(&node, name, "v2");
+        node.wait_held(name);
+    }
+    let refused = node.try_safepoint(&["release", "deployment/web", "-n", "default"]);
+    assert!(!refused.status.success(), "what a holder holds was released without an override");
+    for (index, (name, count)) in WORKLOADS.into_iter().enumerate() {
+        let reason = format!("{name} has to be patched");
+        node.safepoint(&["release", &named(name), "-n", "default", "--override", &reason]);
+        node.wait_images(name, count, "v2");
+        node.wait_ready(name, count);
+        for ((other, _), before) in WORKLOADS.iter().zip(&before).skip(index + 1) {
+            assert_eq!(node.running(other), *before, "{other} was touched by the release of {name}");
+        }
+    }
+    let before = node.running("camera");
+    upgrade(&node, "camera", "v3");
+    node.wait_held("camera");
+    assert_eq!(node.running("camera"), before, "an override opened more than it said");
+}
