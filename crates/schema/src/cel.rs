@@ -17,6 +17,7 @@ mod library;
 mod lower;
 mod ops;
 mod parser;
+mod quantity;
 mod shape;
 mod signatures;
 mod types;

@@ -133,6 +133,23 @@ proptest! {
     }
 }
 
+#[test]
+fn quantities_beyond_all_bounds_break_nothing() {
+    for text in ["1e40", "10e2147483647", "1.5e-2147483648"] {
+        for (rule, holds) in [
+            ("isQuantity(self)", true),
+            ("quantity(self).add(1) == quantity(self)", false),
+            ("quantity(self).isGreaterThan(quantity('1n'))", false),
+        ] {
+            let schema = json!({"type": "string", "x-kubernetes-validations": [{"rule": rule}]});
+            let schema = json!({"type": "object", "properties": {"size": schema}});
+            let compiled = Schema::compile(&schema).unwrap_or_else(|problems| panic!("{problems:?}"));
+            let outcome = compiled.admit(&mut json!({"size": text}), None, Options::default());
+            assert_eq!(outcome.problems.is_empty(), holds, "{rule} of {text}");
+        }
+    }
+}
+
 fn refused(schema: &Value) -> bool {
     Schema::compile(schema).is_err()
 }

@@ -15,6 +15,7 @@ use kube_cel::cel::{self, Context, functions};
 
 use super::budget::{Budget, Stop, tenth};
 use super::eval::Run;
+use super::quantity;
 use super::value::{Key, Result, Value};
 use crate::node::Nodes;
 
@@ -37,6 +38,14 @@ pub(super) fn call<'a>(run: &mut Run<'a, '_>, name: &str, on_value: bool, args: 
             _ => {
                 Err(Stop::error(format!("network address parse error during conversion from string: {text}")))
             }
+        };
+    }
+    if let ("isQuantity" | "quantity", Some(text)) = (name, args.first().and_then(Value::text))
+        && !quantity::is_countable(text)
+    {
+        return match name {
+            "isQuantity" => Ok(Value::Bool(true)),
+            _ => Err(Stop::error(format!("quantity out of range: {text}"))),
         };
     }
     let mut context = FUNCTIONS.new_inner_scope();
