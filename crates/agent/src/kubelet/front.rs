@@ -22,7 +22,8 @@ pub(super) enum Shelf {
 #[derive(Debug)]
 pub(super) struct Front {
     inner: Mutex<Inner>,
-    changes: watch::Sender<u64>,
+    /// One for each collection: hundreds may watch a ConfigMap each, and are not woken because a pod has changed.
+    changes: [watch::Sender<u64>; Shelf::ALL.len()],
     /// How many watch the pods.
     watching: Arc<watch::Sender<u64>>,
 }
@@ -70,6 +71,8 @@ pub(super) struct Open {
 // === impl Shelf ===
 
 impl Shelf {
+    const ALL: [Self; 3] = [Self::Pods, Self::ConfigMaps, Self::Secrets];
+
     pub(super) fn of(kind: Kind) -> Self {
         match kind {
             Kind::Secret => Self::Secrets,
@@ -83,6 +86,16 @@ impl Shelf {
             Self::Pods => "Pod",
             Self::ConfigMaps => "ConfigMap",
             Self::Secrets => "Secret",
+        }
+    }
+}
+
+// === impl Step ===
+
+impl Step {
+    fn key(&self) -> &Key {
+        match self {
+            Self::Pod(key, ..) | Self::NoPod(key) | Self::Config(key, ..) | Self::NoConfig(key) => key,
         }
     }
 }
@@ -111,7 +124,7 @@ impl Front {
             facts: BTreeMap::new(),
             judged: BTreeMap::new(),
         };
-        Self { inner: Mutex::new(inner), changes: watch::Sender::default(), watching: Arc::default() }
+        Self { inner: Mutex::new(inner), changes: Default::default(), watching: Arc::default() }
     }
 
     /// Why nothing may be shown; none if it may.
@@ -125,7 +138,7 @@ impl Front {
 
     pub(super) fn close(&self, why: &str) {
         self.lock().closed = Some(why.to_owned());
-        self.changes.send_modify(|changes| *changes += 1);
+        Shelf::ALL.into_iter().for_each(|shelf| self.tell(shelf));
     }
 
     pub(super) fn open(&self) {
@@ -139,15 +152,18 @@ impl Front {
 
     /// Changes what is shown, all at once. Everybody who watches hears of it once it is done.
     pub(super) fn apply(&self, steps: Vec<Step>) {
-        if steps.is_empty() {
-            return;
-        }
+        let mut changed: Vec<Shelf> = steps.iter().map(|step| Shelf::of(step.key().kind)).collect();
+        changed.dedup();
         let mut inner = self.lock();
         for step in steps {
             inner.apply(step);
         }
         drop(inner);
-        self.changes.send_modify(|changes| *changes += 1);
+        changed.into_iter().for_each(|shelf| self.tell(shelf));
+    }
+
+    fn tell(&self, shelf: Shelf) {
+        self.changes[shelf as usize].send_modify(|changes| *changes += 1);
     }
 
     /// Says which ConfigMaps and Secrets are the gate's to show.
@@ -169,8 +185,8 @@ impl Front {
         self.lock().facts.values().any(|facts| facts.uid == *uid)
     }
 
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+    pub(super) fn changes(&self, shelf: Shelf) -> watch::Receiver<u64> {
+        self.changes[shelf as usize].subscribe()
     }
 
     /// How many watch the pods.

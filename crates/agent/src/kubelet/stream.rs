@@ -44,7 +44,7 @@ struct State {
 /// The answer to a watch; none where the client comes with a version from which nobody can go on.
 pub(super) fn answer(front: &Arc<Front>, shelf: Shelf, of: Select, watch: &Watch) -> Option<Response<Body>> {
     // Before the look, so that nothing falls between.
-    let changes = front.changes();
+    let changes = front.changes(shelf);
     let mut ready = VecDeque::new();
     let at = match watch.after.as_deref().filter(|_| !watch.tells_when_complete) {
         Some(after) => {
