@@ -7,6 +7,7 @@
 )]
 
 mod certificates;
+#[path = "../support/clock.rs"]
 mod clock;
 #[path = "../support/hub.rs"]
 mod hub;

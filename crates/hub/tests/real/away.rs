@@ -1,9 +1,12 @@
 //! A hub that was away and comes back.
 
+use jiff::SignedDuration;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Patch, PatchParams};
+use safepoint_hub::Options;
 use serde_json::json;
 
+use crate::clock::Shifted;
 use crate::hub::{RunningHub, options, until};
 use crate::surfacing::{condition, events, held};
 use crate::world::{HOLD, Plane, is_carried, is_plain, uids};
@@ -37,7 +40,10 @@ fn what_happened_while_no_hub_was_there_is_caught_up_with_and_nothing_is_told_tw
         world.annotate::<Deployment>("db", json!({HOLD: null})).await;
         world.gate(json!({"state": "Open", "held": [of("still-held")]})).await;
 
-        let _hub = RunningHub::leading(options(&client)).await;
+        // Times are written in whole seconds: an hour later is another one.
+        let clock = Shifted::new();
+        clock.advance(SignedDuration::from_hours(1));
+        let _hub = RunningHub::leading(Options { clock: clock.clock(), ..options(&client) }).await;
         let after = world.pods_when("web", 3, is_carried).await;
         assert_eq!(uids(&after), uids(&meanwhile));
         assert!(uids(&after).contains(&uids(&before)[0]));

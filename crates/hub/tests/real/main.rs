@@ -9,6 +9,8 @@
 
 mod away;
 mod carrying;
+#[path = "../support/clock.rs"]
+mod clock;
 mod draining;
 #[path = "../support/hub.rs"]
 mod hub;
