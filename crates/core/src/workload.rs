@@ -39,6 +39,23 @@ pub enum WorkloadKind {
     Other(Text),
 }
 
+impl WorkloadKind {
+    /// The kind as manifests spell it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::ReplicaSet => "ReplicaSet",
+            Self::DaemonSet => "DaemonSet",
+            Self::StatefulSet => "StatefulSet",
+            Self::Job => "Job",
+            Self::Pod => "Pod",
+            Self::StaticPod => "StaticPod",
+            Self::Other(kind) => kind,
+        }
+    }
+}
+
 /// What a change belongs to.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Workload {

@@ -1,11 +1,10 @@
 //! Numbers about the hub, for whoever scrapes metrics.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use safepoint_supervisor::Health;
+use safepoint_supervisor::{Health, Page};
 
 /// The numbers.
 #[derive(Debug, Default)]
@@ -75,12 +74,7 @@ impl Facts {
             ),
             (Count::PodsDisarmed, "safepoint_pods_disarmed", "Pods that it was taken off."),
         ] {
-            page.head(name, "counter", help);
-            page.line(
-                &format!("{name}_total"),
-                "",
-                facts.counts.get(&what).copied().unwrap_or_default() as f64,
-            );
+            page.counter(name, help, facts.counts.get(&what).copied().unwrap_or_default());
         }
         page.gauge(
             "safepoint_held_workloads",
@@ -96,50 +90,12 @@ impl Facts {
             );
         }
         page.modules(health);
-        page.0.push_str("# EOF\n");
-        page.0
+        page.finish()
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Numbers are right or a little old, never half written.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-#[derive(Default)]
-struct Page(String);
-
-// === impl Page ===
-
-impl Page {
-    fn head(&mut self, name: &str, kind: &str, help: &str) {
-        let _ = writeln!(self.0, "# TYPE {name} {kind}\n# HELP {name} {help}");
-    }
-
-    fn line(&mut self, name: &str, labels: &str, value: f64) {
-        let _ = match labels {
-            "" => writeln!(self.0, "{name} {value}"),
-            labels => writeln!(self.0, "{name}{{{labels}}} {value}"),
-        };
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, value: f64) {
-        self.head(name, "gauge", help);
-        self.line(name, "", value);
-    }
-
-    fn modules(&mut self, health: Option<&Health>) {
-        let modules = || health.into_iter().flat_map(|health| &health.modules);
-        self.head("safepoint_module_restarts", "counter", "How often a module was started again.");
-        for (name, module) in modules() {
-            let label = format!("module=\"{name}\"");
-            self.line("safepoint_module_restarts_total", &label, module.restarts as f64);
-        }
-        self.head("safepoint_module_serving", "gauge", "Whether a module does its work.");
-        for (name, module) in modules() {
-            let serving = f64::from(u8::from(module.state.is_serving()));
-            self.line("safepoint_module_serving", &format!("module=\"{name}\""), serving);
-        }
     }
 }
 

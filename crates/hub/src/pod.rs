@@ -6,7 +6,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use safepoint_api::WorkloadRef;
 use safepoint_api::names::{kubeedge, kubernetes, safepoint};
-use safepoint_core::{Controller, Labels, PodIdentity, Text, Workload, WorkloadKind};
+use safepoint_core::{Controller, Labels, PodIdentity, Text, Workload};
 use serde_json::Value;
 
 use crate::source::Wish;
@@ -133,18 +133,8 @@ impl Marks {
 
 /// How the API names a workload.
 fn reference(workload: &Workload) -> WorkloadRef {
-    let kind = match &workload.kind {
-        WorkloadKind::Deployment => "Deployment",
-        WorkloadKind::ReplicaSet => "ReplicaSet",
-        WorkloadKind::DaemonSet => "DaemonSet",
-        WorkloadKind::StatefulSet => "StatefulSet",
-        WorkloadKind::Job => "Job",
-        WorkloadKind::Pod => "Pod",
-        WorkloadKind::StaticPod => "StaticPod",
-        WorkloadKind::Other(kind) => kind,
-    };
     WorkloadRef {
-        kind: kind.to_owned(),
+        kind: workload.kind.name().to_owned(),
         namespace: workload.namespace.to_string(),
         name: workload.name.to_string(),
         ordinal: workload.ordinal.and_then(|ordinal| ordinal.try_into().ok()),

@@ -6,7 +6,7 @@ use safepoint_api::node_gate::{self as api, GateState, ScopeKind};
 use safepoint_api::{ObjectRef, PodRef, WorkloadRef};
 use safepoint_core::{
     Age, Blocker, Gate, Grant, Hold, HoldId, Key, Kind, Mode, OnExpiry, Origin, Scope, Subject, Target,
-    Timestamp, Workload, WorkloadKind,
+    Timestamp, Workload,
 };
 
 /// A time of the gate. Whole seconds, as Kubernetes keeps them: a status that is read back must equal what was written.
@@ -84,23 +84,10 @@ pub fn scope(scope: &Scope) -> api::Scope {
 #[must_use]
 pub fn workload(workload: &Workload) -> WorkloadRef {
     WorkloadRef {
-        kind: workload_kind(&workload.kind).to_owned(),
+        kind: workload.kind.name().to_owned(),
         namespace: workload.namespace.to_string(),
         name: workload.name.to_string(),
         ordinal: workload.ordinal.and_then(|ordinal| i32::try_from(ordinal).ok()),
-    }
-}
-
-fn workload_kind(kind: &WorkloadKind) -> &str {
-    match kind {
-        WorkloadKind::Deployment => "Deployment",
-        WorkloadKind::ReplicaSet => "ReplicaSet",
-        WorkloadKind::DaemonSet => "DaemonSet",
-        WorkloadKind::StatefulSet => "StatefulSet",
-        WorkloadKind::Job => "Job",
-        WorkloadKind::Pod => "Pod",
-        WorkloadKind::StaticPod => "StaticPod",
-        WorkloadKind::Other(kind) => kind,
     }
 }
 
@@ -124,7 +111,7 @@ pub fn blocker(blocker: &Blocker) -> api::Blocker {
             name: name.to_string(),
         },
         Subject::Workload(workload) => ObjectRef {
-            kind: workload_kind(&workload.kind).to_owned(),
+            kind: workload.kind.name().to_owned(),
             namespace: Some(workload.namespace.to_string()),
             // As the pods of a StatefulSet are named.
             name: match workload.ordinal {

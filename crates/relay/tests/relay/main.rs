@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 mod bytes;
-mod cost;
 mod door;
 mod health;
 mod identity;
