@@ -18,6 +18,20 @@ pub enum Event {
     /// What was found running when Safepoint was installed on a machine that is in use, or after its record was lost.
     /// It was not admitted by the gate, and it must not be stopped by it either. Ignored once the gate knows what runs.
     Adopted(Vec<(Key, Version)>),
+    /// A door reports that another version is in place than it was told: it was put there by somebody who asked nobody, it
+    /// was there before the gate was, or what was admitted turned out to be no good and the door has gone back. The machine
+    /// runs it, so it counts as applied. What failed is not wanted any more; anything newer still is.
+    Found {
+        /// The object.
+        key: Key,
+        /// What the door was told last, as far as it knows: a report that was made before it heard of something newer is
+        /// dropped.
+        instead_of: Option<Digest>,
+        /// What is in place.
+        version: Box<Version>,
+        /// How that came about, for the audit log.
+        why: Text,
+    },
     /// What the cluster wants: first list, watch event, relist and reconnect are all this one event.
     Observed {
         /// What was seen, newest last.

@@ -152,6 +152,9 @@ impl Gate {
         self.meet_deadlines(&mut turn);
         match event {
             Event::Adopted(running) => self.adopt(&mut turn, running),
+            Event::Found { key, instead_of, version, why } => {
+                self.find(&mut turn, &key, instead_of.as_ref(), *version, &why);
+            }
             Event::Observed { sightings, complete } => self.observe(&mut turn, sightings, &complete),
             Event::Reported { key, uid, digest, health } => {
                 self.report(&mut turn, &key, &uid, &digest, health);

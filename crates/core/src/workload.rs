@@ -103,7 +103,8 @@ impl Workload {
         let label = |key: &str| pod.labels.get(key).map(|value| Revision::from(&**value));
         let template_hash = pod.labels.get(POD_TEMPLATE_HASH);
         let (kind, name, ordinal) = match pod.controller {
-            None => (WorkloadKind::Pod, pod.name, None),
+            // A task of a StaticPod is done when it has ended: there is no successor to wait for.
+            None | Some(Controller { kind: "StaticPod", .. }) => (WorkloadKind::Pod, pod.name, None),
             Some(Controller { kind: "ReplicaSet", name }) => match deployment_of(name, template_hash) {
                 Some(deployment) => (WorkloadKind::Deployment, deployment, None),
                 None => (WorkloadKind::ReplicaSet, name, None),
@@ -242,6 +243,12 @@ mod tests {
         let labels = [("pod-template-hash", "5d4f8c")];
         let found = identify("web-5d4f8c-x2x", Some(("ReplicaSet", "web-5d4f8c")), &labels);
         assert_eq!(found, ("deployment shop/web".into(), Some("5d4f8c".into())));
+    }
+
+    #[test]
+    fn a_task_of_a_static_pod_is_a_pod_that_nobody_replaces() {
+        let found = identify("eye-upgrade-rover-7-abc-1", Some(("StaticPod", "eye")), &[]);
+        assert_eq!(found, ("pod shop/eye-upgrade-rover-7-abc-1".into(), None));
     }
 
     #[test]

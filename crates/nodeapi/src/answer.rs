@@ -163,15 +163,7 @@ fn names(by: &[HoldId]) -> Vec<String> {
 
 /// A refusal without anything beside it.
 pub(crate) fn failure(code: u16, reason: &str, message: impl Into<String>) -> Failure {
-    Failure {
-        code,
-        reason: reason.to_owned(),
-        message: message.into(),
-        blockers: Vec::new(),
-        holds: Vec::new(),
-        barrier_kept: false,
-        retry_after: None,
-    }
+    Failure::new(code, reason, message)
 }
 
 // === impl About ===
@@ -211,6 +203,12 @@ impl IntoResponse for Refused {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response
+    }
+}
+
+impl From<Box<Failure>> for Refused {
+    fn from(failure: Box<Failure>) -> Self {
+        Self(*failure)
     }
 }
 

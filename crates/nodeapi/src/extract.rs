@@ -20,13 +20,15 @@ use crate::routes::Shared;
 
 /// The longest body. The longest sensible one has a reason of a kilobyte.
 pub(crate) const LONGEST_BODY: usize = 64 * 1024;
+/// The longest manifest: as long as a ConfigMap may be, in which they come.
+pub(crate) const LONGEST_MANIFEST: usize = 2 * 1024 * 1024;
 /// How long a client may take to send it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why a body was not taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum BadBody {
-    TooLarge,
+    TooLarge(usize),
     TooSlow,
     Broken(String),
 }
@@ -34,8 +36,11 @@ pub(crate) enum BadBody {
 /// A caller who may change something. Asked for before the body: who may not is not listened to.
 pub(crate) struct Allowed(pub(crate) Credentials);
 
-/// A body. Absent, it is `{}`.
-pub(crate) struct Read<T>(pub(crate) T);
+/// A caller who may bring a manifest. Asked for before the body as well.
+pub(crate) struct AllowedManifests(pub(crate) Credentials);
+
+/// A body of so many bytes at most. Absent, it is `{}`.
+pub(crate) struct Read<T, const MOST: usize = LONGEST_BODY>(pub(crate) T);
 
 /// What the path names.
 pub(crate) struct Named<T>(pub(crate) T);
@@ -50,10 +55,14 @@ pub(crate) fn peer(parts: &Parts) -> Peer {
 
 /// Reads a whole body.
 pub(crate) async fn body(body: Body) -> Result<Bytes, BadBody> {
-    let read = timeout(PATIENCE, Limited::new(body, LONGEST_BODY).collect()).await;
+    body_of_at_most(body, LONGEST_BODY).await
+}
+
+async fn body_of_at_most(body: Body, most: usize) -> Result<Bytes, BadBody> {
+    let read = timeout(PATIENCE, Limited::new(body, most).collect()).await;
     match read {
         Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BadBody::TooLarge),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(BadBody::TooLarge(most)),
         Ok(Err(error)) => Err(BadBody::Broken(error.to_string())),
         Err(_) => Err(BadBody::TooSlow),
     }
@@ -66,8 +75,8 @@ fn bad_request(message: impl Into<String>) -> Refused {
 impl From<BadBody> for Refused {
     fn from(bad: BadBody) -> Self {
         match bad {
-            BadBody::TooLarge => {
-                let message = format!("the body is longer than {LONGEST_BODY} bytes");
+            BadBody::TooLarge(most) => {
+                let message = format!("the body is longer than {most} bytes");
                 Self(failure(413, reason::TOO_LARGE, message))
             }
             BadBody::TooSlow => bad_request("the body did not come in time"),
@@ -87,12 +96,23 @@ impl<N: Node> FromRequestParts<Shared<N>> for Allowed {
     }
 }
 
-impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Read<T> {
+impl<N: Node> FromRequestParts<Shared<N>> for AllowedManifests {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, shared: &Shared<N>) -> Result<Self, Refused> {
+        match shared.rights.allow_manifests(&peer(parts)) {
+            Ok(known) => Ok(Self(known.clone())),
+            Err(denied) => Err(Refused(failure(403, reason::FORBIDDEN, denied.to_string()))),
+        }
+    }
+}
+
+impl<T: DeserializeOwned, S: Send + Sync, const MOST: usize> FromRequest<S> for Read<T, MOST> {
     type Rejection = Refused;
 
     // The content type is not looked at: curl says that every body is a form.
     async fn from_request(request: Request, _: &S) -> Result<Self, Refused> {
-        let bytes = body(request.into_body()).await?;
+        let bytes = body_of_at_most(request.into_body(), MOST).await?;
         let text: &[u8] = if bytes.trim_ascii().is_empty() { b"{}" } else { &bytes };
         let mut json = serde_json::Deserializer::from_slice(text);
         let read =

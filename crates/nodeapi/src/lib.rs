@@ -32,6 +32,6 @@ mod routes;
 mod testing;
 
 pub use caller::{Caller, Credentials, Peer};
-pub use node::{Health, ModuleHealth, Node, RestartError, Unavailable};
+pub use node::{Health, ModuleHealth, Node, RestartError, StaticPodWish, Unavailable};
 pub use openapi::openapi;
 pub use routes::router;

@@ -2,11 +2,14 @@
 
 use std::future::Future;
 
-use safepoint_api::local::{LogPage, Notice, Uplink};
+use safepoint_api::local::{
+    Failure, LogPage, Notice, PutStaticPod, StaticPodHistory, StaticPodState, Uplink, reason,
+};
 use safepoint_api::node_gate::{ModuleStatus, NodeGateStatus};
 use safepoint_core::{Answer, Ask, Gate, Override};
 use tokio::sync::broadcast;
 
+use crate::answer::failure;
 use crate::caller::Caller;
 
 /// The agent as its API sees it. Cheap to clone; every connection has its own.
@@ -33,6 +36,27 @@ pub trait Node: Clone + Send + Sync + 'static {
     /// Every pod known here with its status, as JSON objects: what runs, and what waits to start.
     fn pods(&self) -> impl Future<Output = Result<Vec<serde_json::Value>, Unavailable>> + Send;
 
+    /// Every static pod of this node.
+    fn static_pods(&self) -> impl Future<Output = Result<Vec<StaticPodState>, Box<Failure>>> + Send {
+        async { Err(no_manifests()) }
+    }
+
+    /// The manifests of a static pod that were good.
+    fn static_pod_history(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> impl Future<Output = Result<StaticPodHistory, Box<Failure>>> + Send {
+        let _ = (namespace, name);
+        async { Err(no_manifests()) }
+    }
+
+    /// Wishes for something of a static pod. It returns once the gate has heard of it, and decides like about any change.
+    fn wish(&self, wish: StaticPodWish) -> impl Future<Output = Result<(), Box<Failure>>> + Send {
+        let _ = wish;
+        async { Err(no_manifests()) }
+    }
+
     /// The way to the cluster.
     fn uplink(&self) -> Uplink;
 
@@ -58,6 +82,58 @@ pub trait Node: Clone + Send + Sync + 'static {
 
     /// Whether the agent works.
     fn health(&self) -> Health;
+}
+
+/// What is wished of a static pod.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StaticPodWish {
+    /// This manifest, as soon as it may, or laid ready.
+    Put {
+        /// The pod's namespace.
+        namespace: String,
+        /// The pod's name.
+        name: String,
+        /// The manifest.
+        put: PutStaticPod,
+    },
+    /// What is staged, although it has failed before. It is held until it is released.
+    TakeUp {
+        /// The pod's namespace.
+        namespace: String,
+        /// The pod's name.
+        name: String,
+    },
+    /// An earlier manifest. It is held until it is released.
+    RollBack {
+        /// The pod's namespace.
+        namespace: String,
+        /// The pod's name.
+        name: String,
+        /// Which one; otherwise the newest that is not in place.
+        revision: Option<String>,
+    },
+    /// No manifest.
+    Remove {
+        /// The pod's namespace.
+        namespace: String,
+        /// The pod's name.
+        name: String,
+        /// As soon as it may; otherwise it is held until it is released.
+        may_wait: bool,
+    },
+    /// What waits is not wanted any more.
+    Withdraw {
+        /// The pod's namespace.
+        namespace: String,
+        /// The pod's name.
+        name: String,
+        /// What lies ready stays so.
+        keeps_staged: bool,
+    },
+}
+
+fn no_manifests() -> Box<Failure> {
+    Box::new(failure(501, reason::NO_MANIFESTS, "this agent looks after no manifests"))
 }
 
 /// The gate cannot be asked now: it is being restarted, or cannot write its record. Nothing was changed.

@@ -1,7 +1,8 @@
 //! Who may change anything.
 //!
 //! Reading is for whoever can open the socket; its mode and group decide that. Changing is for root, for the user that the
-//! agent runs as, and for members of one group that the operator names. The kernel says who calls: on the unix socket by
+//! agent runs as, and for members of one group that the operator names. A manifest for a static pod is different: its pod can
+//! be made root on this machine, so the group, which may only decide when, does not bring one. The kernel says who calls: on the unix socket by
 //! the peer's credentials, on the loopback ports of [`compat`](crate::compat) by the owner of the connection's other end.
 //! Whoever the kernel does not name changes nothing.
 
@@ -35,9 +36,10 @@ pub struct UnknownGroup(pub String);
 
 /// Somebody may not change anything.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{who} may not change anything here: call as root, as the agent's user (uid {agent}){group}")]
+#[error("{who} may not {what} here: call as root, as the agent's user (uid {agent}){group}")]
 pub struct Denied {
     who: String,
+    what: &'static str,
     agent: u32,
     group: String,
 }
@@ -75,6 +77,20 @@ impl Rights {
         }
     }
 
+    /// Who calls, if they may bring a manifest.
+    ///
+    /// # Errors
+    /// If they may not.
+    pub fn allow_manifests<'a>(&self, peer: &'a Peer) -> Result<&'a Credentials, Denied> {
+        let known = self.allow(peer)?;
+        if known.uid == 0 || known.uid == self.agent {
+            return Ok(known);
+        }
+        let denied = self.denied(known.caller(None).holder.name.to_string());
+        let what = "bring a manifest, which can do anything to this machine,";
+        Err(Denied { what, group: String::new(), ..denied })
+    }
+
     pub(crate) fn group(&self) -> Option<&Group> {
         self.group.as_ref()
     }
@@ -84,7 +100,7 @@ impl Rights {
         let group =
             group.map_or_else(String::new, |group| format!(", or as a member of group {}", group.name));
         tracing::info!(%who, "refusing to change anything");
-        Denied { who, agent: self.agent, group }
+        Denied { who, what: "change anything", agent: self.agent, group }
     }
 }
 
@@ -121,6 +137,20 @@ mod tests {
             "a caller that the kernel does not name may not change anything here: call as root, as the agent's user (uid \
              990)"
         );
+    }
+
+    /// A member of the group could otherwise run anything as root.
+    #[test]
+    fn a_manifest_is_brought_by_root_or_the_agents_own_user_alone() {
+        for peer in [somebody(0, &[0]), somebody(990, &[990])] {
+            assert!(rights().allow_manifests(&peer).is_ok(), "{peer:?}");
+        }
+        assert_eq!(
+            rights().allow_manifests(&somebody(1000, &[44])).unwrap_err().to_string(),
+            "uid 1000 may not bring a manifest, which can do anything to this machine, here: call as root, as the agent's \
+             user (uid 990)"
+        );
+        assert!(rights().allow_manifests(&somebody(1000, &[1000])).is_err());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod handlers;
 mod health;
 pub(crate) mod release;
+pub(crate) mod static_pods;
 mod table;
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! A node for tests: a real gate in memory, and the words in which the tests speak to it.
 
+mod static_pods;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,7 +10,9 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
-use safepoint_api::local::{LogLine, LogPage, Notice, NoticeKind, Uplink};
+use safepoint_api::local::{
+    Failure, LogLine, LogPage, Notice, NoticeKind, StaticPodHistory, StaticPodState, Uplink,
+};
 use safepoint_api::node_gate::{ModuleState, ModuleStatus, NodeGateStatus};
 use safepoint_core as core;
 use safepoint_core::{
@@ -20,7 +24,7 @@ use tokio::sync::{broadcast, oneshot};
 use tower::ServiceExt;
 
 use crate::caller::{Caller, Credentials, Peer};
-use crate::node::{Health, ModuleHealth, Node, RestartError, Unavailable};
+use crate::node::{Health, ModuleHealth, Node, RestartError, StaticPodWish, Unavailable};
 use crate::rights::Rights;
 use crate::view;
 
@@ -58,6 +62,8 @@ struct State {
     waiting: BTreeMap<RequestId, oneshot::Sender<Answer>>,
     callers: Vec<String>,
     restarted: Vec<String>,
+    /// A mirror pod that the cluster says needs an upgrade.
+    marked: Option<String>,
 }
 
 /// What came back.
@@ -168,6 +174,7 @@ impl TestNode {
             waiting: BTreeMap::new(),
             callers: Vec::new(),
             restarted: Vec::new(),
+            marked: None,
         };
         Self(Arc::new(Inner {
             state: Mutex::new(state),
@@ -253,6 +260,11 @@ impl TestNode {
         self.state().waiting.len()
     }
 
+    /// The cluster says that a static pod needs an upgrade.
+    pub(crate) fn marks(&self, mirror: &str) {
+        self.state().marked = Some(mirror.to_owned());
+    }
+
     pub(crate) fn loses_the_cluster(&self) {
         self.0.connected.store(false, Ordering::Relaxed);
     }
@@ -321,7 +333,24 @@ impl Node for TestNode {
             keys.map(|key| json!({ "metadata": { "namespace": &*key.namespace, "name": &*key.name } }))
                 .collect()
         };
-        Ok(self.gate(pods))
+        let mut pods: Vec<Value> = self.gate(pods);
+        pods.extend(self.state().marked.as_ref().map(|name| {
+            let conditions = json!([{ "type": "PodNeedUpgrade", "status": "True" }]);
+            json!({ "metadata": { "namespace": "kube-system", "name": name }, "status": { "conditions": conditions } })
+        }));
+        Ok(pods)
+    }
+
+    async fn static_pods(&self) -> Result<Vec<StaticPodState>, Box<Failure>> {
+        Ok(self.gate(static_pods::states))
+    }
+
+    async fn static_pod_history(&self, _: &str, _: &str) -> Result<StaticPodHistory, Box<Failure>> {
+        Ok(static_pods::history())
+    }
+
+    async fn wish(&self, wish: StaticPodWish) -> Result<(), Box<Failure>> {
+        static_pods::wish(self, wish)
     }
 
     fn uplink(&self) -> Uplink {

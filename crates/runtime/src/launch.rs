@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    Options, durable,
+    Options, durable, message,
     record::{LOG, RUN, Run, RunFolder},
     volume::{self, Mounted},
 };
@@ -38,6 +38,9 @@ impl Launch {
         make_folder(&self.folder.root())?;
         let mounted = volume::mount(&self.folder.root(), &self.mounts)?;
         if mounted.is_ok() {
+            if let Some(path) = &self.run.message {
+                message::prepare(&self.folder.root(), path, self.run.user, self.run.group)?;
+            }
             durable::write_json(&self.folder.path(RUN), &self.run)?;
         }
         for above in folder.ancestors().skip(1).take(3) {

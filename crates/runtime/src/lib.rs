@@ -26,6 +26,7 @@ mod env;
 mod expand;
 mod http;
 mod launch;
+mod message;
 mod names;
 mod pod;
 mod probe;

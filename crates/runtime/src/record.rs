@@ -50,6 +50,9 @@ pub(crate) struct Run {
     pub(crate) entry: Arc<str>,
     /// The wait that follows this run if it ends too soon; none for the first.
     pub(crate) backoff: Option<Duration>,
+    /// Where its last words are, below its root.
+    #[serde(default)]
+    pub(crate) message: Option<String>,
 }
 
 /// A process, and not another one that got its number later.

@@ -114,6 +114,7 @@ pub(crate) struct Container {
     pub(crate) security_context: SecurityContext,
     pub(crate) stdin: bool,
     pub(crate) tty: bool,
+    pub(crate) termination_message_path: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -58,7 +58,6 @@ pub(crate) fn compose(scene: &Scene<'_>, memory: &mut Memory, now: Timestamp) ->
     if let Some(start) = memory.start {
         status.insert("startTime".into(), json!(show(start)));
     }
-    status.insert("qosClass".into(), json!("BestEffort"));
     let list = |main: bool| -> Vec<Value> {
         scene
             .units

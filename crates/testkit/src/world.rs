@@ -98,7 +98,7 @@ impl World {
             let node = scope.spawn(|| -> Result<_> {
                 let machine = Machine::start(&place, folder)?;
                 let containerd = Containerd::start(&machine, folder)?;
-                import(&containerd, folder, &TAGS)?;
+                import(&containerd, folder, |workshop, busybox| images::archive(workshop, busybox, &TAGS))?;
                 Ok((machine, containerd))
             });
             let control = options.control_plane(folder);
@@ -285,10 +285,14 @@ impl World {
 }
 
 /// Gives images to the runtime.
-fn import(containerd: &Containerd, folder: &Path, tags: &[&str]) -> Result<()> {
+fn import(
+    containerd: &Containerd,
+    folder: &Path,
+    make: impl FnOnce(&Path, &Path) -> Result<PathBuf>,
+) -> Result<()> {
     let busybox = needs::find("busybox").context("busybox is missing")?;
     let workshop = tempfile::Builder::new().prefix("images-").tempdir_in(folder);
     let workshop = workshop.context("cannot make a folder for images")?;
-    let archive = images::archive(workshop.path(), &busybox, tags)?;
+    let archive = make(workshop.path(), &busybox)?;
     containerd.ctr(&["images", "import", &archive.to_string_lossy()]).map(drop)
 }

@@ -6,7 +6,7 @@ use crate::event::{Effect, Sighting};
 use crate::freeze::Thaw;
 use crate::guard::Guard;
 use crate::object::{Applied, Health, Key, Kind, Slot, Stage, Version};
-use crate::text::{Digest, Uid};
+use crate::text::{Digest, Text, Uid};
 
 use super::{Gate, Turn};
 
@@ -16,7 +16,9 @@ impl Gate {
     /// Takes what was found running as applied. Only a gate that has admitted nothing yet, or lost its record, may do so:
     /// otherwise its own record is the truth.
     pub(super) fn adopt(&mut self, turn: &mut Turn, running: Vec<(Key, Version)>) {
-        if !self.sealed && self.slots.values().any(|slot| slot.applied.is_some()) {
+        // Manifests are found one by one, by a door of their own: they say nothing of what else runs.
+        let mut others = self.slots.iter().filter(|(key, _)| key.kind != Kind::StaticPod);
+        if !self.sealed && others.any(|(_, slot)| slot.applied.is_some()) {
             return;
         }
         if std::mem::take(&mut self.sealed) {
@@ -34,6 +36,37 @@ impl Gate {
                 slot.applied = Some(Applied { version, stage: Stage::Delivered(Health::Unknown) });
             });
         }
+    }
+
+    /// Takes what is in place as applied, whoever put it there.
+    pub(super) fn find(
+        &mut self,
+        turn: &mut Turn,
+        key: &Key,
+        instead_of: Option<&Digest>,
+        version: Version,
+        why: &Text,
+    ) {
+        let known = self.slots.get(key).and_then(|slot| slot.applied.as_ref());
+        if known.map(|known| &known.version.digest) != instead_of {
+            return;
+        }
+        if known.is_some_and(|known| known.version == version && known.stage != Stage::Ending) {
+            return;
+        }
+        self.audit(turn, None, format!("{key} is found at revision {}", version.revision), Some(why));
+        if let Some(workload) = &version.workload {
+            self.remember_install(turn, workload, &version.revision);
+        }
+        self.change_slot(turn, key, |slot| {
+            // What was admitted and is not in place has failed. What came after it has not been tried.
+            let told = slot.applied.as_ref().map(|applied| &applied.version.digest);
+            let is_newer = slot.wanted.as_ref().is_some_and(|wanted| Some(&wanted.digest) != told);
+            if !is_newer {
+                slot.wanted = Some(version.clone());
+            }
+            slot.applied = Some(Applied { version, stage: Stage::Delivered(Health::Unknown) });
+        });
     }
 
     pub(super) fn observe(&mut self, turn: &mut Turn, sightings: Vec<Sighting>, complete: &BTreeSet<Kind>) {
@@ -87,7 +120,11 @@ impl Gate {
             // it: when in doubt, hold.
             let disarmed = slot.wanted.as_ref().is_some_and(|wanted| is_disarmed(wanted, &version));
             if let Some(applied) = slot.applied.as_mut().filter(|_| running)
-                && (version.hold || disarmed)
+                && match key.kind {
+                    // All versions of a manifest share an identity, and each says for itself whether it is held.
+                    Kind::StaticPod => applied.version.digest == version.digest,
+                    Kind::Pod | Kind::ConfigMap | Kind::Secret => version.hold || disarmed,
+                }
             {
                 applied.version.hold = version.hold;
             }

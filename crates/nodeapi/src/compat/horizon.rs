@@ -146,7 +146,7 @@ fn now(gate: &Gate) -> (&'static str, Option<i64>, i64) {
 
 async fn wanted(sent: Body) -> Result<String, Response> {
     let bytes = body(sent).await.map_err(|bad| match bad {
-        BadBody::TooLarge => text(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+        BadBody::TooLarge(_) => text(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
         BadBody::TooSlow => bad_input("the body did not come in time", INPUT_BODY),
         BadBody::Broken(error) => bad_input(&format!("the body broke off: {error}"), INPUT_BODY),
     })?;

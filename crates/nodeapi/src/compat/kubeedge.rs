@@ -135,7 +135,7 @@ async fn words(sent: Body) -> Result<String, Response> {
     let text = |message: &str| text(StatusCode::INTERNAL_SERVER_ERROR, message);
     match body(sent).await {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim().to_owned()),
-        Err(BadBody::TooLarge) => Err(text("http: request body too large")),
+        Err(BadBody::TooLarge(_)) => Err(text("http: request body too large")),
         Err(BadBody::TooSlow) => Err(text("the body did not come in time")),
         Err(BadBody::Broken(error)) => Err(text(&error)),
     }

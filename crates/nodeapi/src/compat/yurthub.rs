@@ -13,16 +13,17 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Json, Router};
 use safepoint_api::local::reason;
+use safepoint_api::names::openyurt::pod_condition::NEED_UPGRADE;
 use safepoint_api::names::openyurt::yurthub::{
-    APPLY_FAILED, DISCONNECTED, GET_POD_FAILED_PREFIX, GET_PODS_FAILED, NO_OWNER, PATH_PODS, PATH_UPGRADE,
-    PRE_CHECK_FAILED_PREFIX, UNSUPPORTED_OWNER_PREFIX, UPGRADE_STARTED_PREFIX,
+    APPLY_FAILED, DISCONNECTED, GET_POD_FAILED_PREFIX, GET_PODS_FAILED, NO_CONFIG_MAP, NO_OWNER, PATH_PODS,
+    PATH_UPGRADE, PRE_CHECK_FAILED_PREFIX, UNSUPPORTED_OWNER_PREFIX, UPGRADE_STARTED_PREFIX,
 };
-use safepoint_core::{Gate, Key, WorkloadKind};
-use serde_json::json;
+use safepoint_core::{Gate, Key, Kind, WorkloadKind};
+use serde_json::{Value, json};
 
 use crate::answer::Refused;
 use crate::extract::peer;
-use crate::node::Node;
+use crate::node::{Node, StaticPodWish};
 use crate::routes::Shared;
 use crate::routes::release::release_pod;
 use crate::view;
@@ -33,7 +34,7 @@ const PATH_IMAGE_PULL: &str = "/openyurt.io/v1/namespaces/{ns}/pods/{podname}/im
 enum Found {
     Nowhere,
     Ending,
-    NothingWaits,
+    NothingWaits(Key),
     NoOwner,
     Unsupported(String),
     Waits(Key),
@@ -85,12 +86,18 @@ async fn upgrade<N: Node>(
     };
     let key = match found {
         Found::Waits(key) => key,
+        // What has failed before lies ready still, and is the owner's to try again.
+        Found::NothingWaits(key) if takes_up(&shared, &key).await => key,
         Found::Nowhere => return no_such_pod(&name),
         Found::Ending => return refused("the pod is ending already"),
-        Found::NothingWaits if !shared.node.uplink().connected => {
+        Found::NothingWaits(_) if !shared.node.uplink().connected => {
             return bare(StatusCode::SERVICE_UNAVAILABLE, DISCONNECTED);
         }
-        Found::NothingWaits => return refused("no newer version waits for it"),
+        // The cluster has marked it, and has not brought what it is marked for.
+        Found::NothingWaits(key) if is_marked(&shared, &key).await => {
+            return bare(StatusCode::FORBIDDEN, NO_CONFIG_MAP);
+        }
+        Found::NothingWaits(_) => return refused("no newer version waits for it"),
         Found::NoOwner => return bare(StatusCode::BAD_REQUEST, NO_OWNER),
         Found::Unsupported(kind) => {
             return bare(StatusCode::BAD_REQUEST, format!("{UNSUPPORTED_OWNER_PREFIX}{kind}"));
@@ -107,6 +114,25 @@ async fn upgrade<N: Node>(
         }
         Err(Refused(failure)) => refused(&failure.message),
     }
+}
+
+/// Wants what lies ready for a static pod. Whether anything does.
+async fn takes_up<N: Node>(shared: &Shared<N>, key: &Key) -> bool {
+    let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
+    key.kind == Kind::StaticPod && shared.node.wish(StaticPodWish::TakeUp { namespace, name }).await.is_ok()
+}
+
+/// Whether the cluster says that a static pod needs an upgrade.
+async fn is_marked<N: Node>(shared: &Shared<N>, key: &Key) -> bool {
+    let mirror = format!("{}-{}", key.name, shared.node.name());
+    let is_it = |pod: &&Value| {
+        pod["metadata"]["namespace"] == *key.namespace && pod["metadata"]["name"] == mirror.as_str()
+    };
+    let pods = shared.node.pods().await.unwrap_or_default();
+    let mut conditions =
+        pods.iter().find(is_it).into_iter().flat_map(|pod| pod["status"]["conditions"].as_array());
+    key.kind == Kind::StaticPod
+        && conditions.any(|all| all.iter().any(|it| it["type"] == NEED_UPGRADE && it["status"] == "True"))
 }
 
 /// Honest: an image cannot be pulled ahead from here, and a 200 would let somebody fly off believing that it was.
@@ -171,7 +197,7 @@ fn find(gate: &Gate, node: &str, namespace: &str, name: &str) -> Found {
     }
     let mut waiting = gate.pending().filter_map(|key| gate.slots().get(key)?.workload());
     if !waiting.any(|other| other == workload) && !gate.grants().contains_key(workload) {
-        return Found::NothingWaits;
+        return Found::NothingWaits(key);
     }
     match &workload.kind {
         WorkloadKind::DaemonSet | WorkloadKind::StaticPod => Found::Waits(key),

@@ -4,11 +4,12 @@ use axum::routing::{MethodRouter, delete, get, post, put};
 use http::Method;
 use safepoint_api::local::{
     ChangeList, FreezeState, Hold, HoldDropped, HoldList, HoldTaken, LogPage, ModuleList, NodeStatus, Notice,
-    Overriding, Release, Released, RenewHold, TakeFreeze, TakeHold, Why,
+    Overriding, PutStaticPod, Release, Released, RemoveStaticPod, RenewHold, RollBack, StaticPodHistory,
+    StaticPodList, StaticPodState, TakeFreeze, TakeHold, Why,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use super::{Shared, handlers, health};
+use super::{Shared, handlers, health, static_pods};
 use crate::events;
 use crate::node::Node;
 use crate::openapi;
@@ -93,6 +94,13 @@ impl<N: Node> Route<N> {
 
 /// Every route, in the order in which they are described.
 pub(crate) fn table<N: Node>() -> Vec<Route<N>> {
+    let mut routes = of_the_gate();
+    routes.extend(of_static_pods());
+    routes.extend(of_the_agent());
+    routes
+}
+
+fn of_the_gate<N: Node>() -> Vec<Route<N>> {
     let get_ = |path, name, handler| Route::new(Method::GET, path, name, handler);
     vec![
         get_("/v1/status", "getStatus", get(handlers::status::<N>))
@@ -141,6 +149,72 @@ pub(crate) fn table<N: Node>() -> Vec<Route<N>> {
             .takes::<Release>()
             .gives(200, json::<Released>())
             .refuses(&[400, 403, 404, 409, 413, 503]),
+    ]
+}
+
+fn of_static_pods<N: Node>() -> Vec<Route<N>> {
+    const ONE: &str = "/v1/static-pods/{namespace}/{name}";
+    let get_ = |path, name, handler| Route::new(Method::GET, path, name, handler);
+    let post_ = |path, name, handler| Route::new(Method::POST, path, name, handler);
+    vec![
+        get_("/v1/static-pods", "listStaticPods", get(static_pods::list::<N>))
+            .says("The static pods of this node, and what waits for them")
+            .gives(200, json::<StaticPodList>())
+            .refuses(&[501, 503]),
+        get_(ONE, "getStaticPod", get(static_pods::get::<N>))
+            .says("What is in place of a static pod, what waits, and what became of the last swap")
+            .gives(200, json::<StaticPodState>())
+            .refuses(&[404, 501, 503]),
+        Route::new(Method::PUT, ONE, "putStaticPod", put(static_pods::put::<N>))
+            .says("Give a static pod another manifest, as soon as the gate lets it pass, or lay it ready")
+            .takes::<PutStaticPod>()
+            .gives(202, json::<StaticPodState>())
+            .refuses(&[400, 403, 404, 409, 413, 500, 501, 503]),
+        Route::new(Method::DELETE, ONE, "removeStaticPod", delete(static_pods::remove::<N>))
+            .says("Take a static pod away")
+            .takes::<RemoveStaticPod>()
+            .gives(202, json::<StaticPodState>())
+            .refuses(&[400, 403, 404, 409, 413, 501, 503]),
+        get_(
+            "/v1/static-pods/{namespace}/{name}/history",
+            "staticPodHistory",
+            get(static_pods::history::<N>),
+        )
+        .says("The manifests of a static pod that were good, oldest first")
+        .gives(200, json::<StaticPodHistory>())
+        .refuses(&[404, 501, 503]),
+        post_(
+            "/v1/static-pods/{namespace}/{name}/upgrade",
+            "upgradeStaticPod",
+            post(static_pods::upgrade::<N>),
+        )
+        .says("Apply what waits for a static pod; it answers when that has begun")
+        .gives(202, json::<StaticPodState>())
+        .refuses(&[403, 404, 409, 501, 503]),
+        post_(
+            "/v1/static-pods/{namespace}/{name}/rollback",
+            "rollBackStaticPod",
+            post(static_pods::rollback::<N>),
+        )
+        .says("Go back to an earlier manifest; it answers when that has begun")
+        .takes::<RollBack>()
+        .gives(202, json::<StaticPodState>())
+        .refuses(&[400, 403, 404, 409, 413, 501, 503]),
+        Route::new(
+            Method::DELETE,
+            "/v1/static-pods/{namespace}/{name}/next",
+            "withdrawStaticPod",
+            delete(static_pods::withdraw::<N>),
+        )
+        .says("What waits for a static pod is not wanted any more")
+        .gives(200, json::<StaticPodState>())
+        .refuses(&[403, 404, 501, 503]),
+    ]
+}
+
+fn of_the_agent<N: Node>() -> Vec<Route<N>> {
+    let get_ = |path, name, handler| Route::new(Method::GET, path, name, handler);
+    vec![
         get_("/v1/modules", "listModules", get(handlers::modules::<N>))
             .says("The parts of the agent")
             .gives(200, json::<ModuleList>())

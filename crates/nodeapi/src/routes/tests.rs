@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{router, table};
 use crate::caller::Peer;
-use crate::testing::{Object, Reply, TestNode, call, guest, pod, pod_of, rights, root};
+use crate::testing::{Object, Reply, TestNode, call, guest, pod, pod_of, rights, root, static_pod};
 
 struct Api {
     node: TestNode,
@@ -396,9 +396,11 @@ async fn what_is_no_request_is_refused_in_the_one_shape() {
 async fn who_has_no_right_to_change_anything_changes_nothing() {
     for route in table::<TestNode>() {
         let api = Api::of(held());
+        api.node.sees([&static_pod("robot", "eye").annotated()]);
         let path = route
             .path
             .replace("{id}", "x")
+            .replace("{namespace}/{name}", "robot/eye")
             .replace("{name}", "uplink")
             .replace("{namespace}/{pod}", "robot/cam");
         if path == "/v1/events" {

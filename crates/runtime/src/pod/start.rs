@@ -14,6 +14,7 @@ use crate::{
     attempt, clock, env,
     env::Who,
     launch::{self, Launch},
+    message,
     record::{Exit, Run},
     spec::{Handler, PortRef},
     volume,
@@ -133,6 +134,7 @@ impl PodTask {
             post_start: container.lifecycle.post_start.as_ref().map(|hook| resolve(hook, container)),
             entry: unit.entry.clone(),
             backoff,
+            message: message::path(&container.termination_message_path),
         };
         let link = self.shared.log_link(&wanted.namespace, &wanted.name, &unit.name);
         Ok(Launch { folder, run, mounts, link })

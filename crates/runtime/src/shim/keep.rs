@@ -34,7 +34,7 @@ use super::{
     stage::{REFUSED, Stage},
 };
 use crate::{
-    clock, durable,
+    clock, durable, message,
     process::boot_id,
     record::{ALIVE, EXIT, Exit, How, LOG, Process, Run, RunFolder, STARTED, STOP, Started, Stop, UP},
 };
@@ -294,6 +294,7 @@ impl Keeper<'_> {
         self.log.finish();
         let refused = std::fs::read_to_string(self.folder.path(REFUSED)).ok();
         let at = clock::now();
+        let said = || message::read(&self.folder.root(), self.run.message.as_deref()?);
         let exit = match (self.end, refused, self.hook_failed) {
             (_, Some(message), _) => {
                 Exit { code: 128, signal: None, at, how: How::CannotRun, message: Some(message) }
@@ -302,7 +303,7 @@ impl Keeper<'_> {
                 let signal = status.terminating_signal();
                 let code = signal.map_or_else(|| status.exit_status().unwrap_or(0), |signal| 128 + signal);
                 let how = if failed.is_some() { How::HookFailed } else { How::Ended };
-                Exit { code, signal, at, how, message: failed }
+                Exit { code, signal, at, how, message: failed.or_else(said) }
             }
             (Some(End::Unseen) | None, None, _) => Exit::lost(at),
         };

@@ -184,3 +184,33 @@ async fn logs_are_in_the_format_of_container_runtimes() {
     let lines: Vec<&[&str]> = lines.iter().map(|line| &line[1..]).collect();
     assert_eq!(lines, [["stderr", "F", "err"], ["stdout", "F", "open"], ["stdout", "F", "out"]]);
 }
+
+#[tokio::test]
+async fn the_last_words_of_a_container_are_in_its_status() {
+    let mut machine = Machine::new();
+    let script = "printf 'out of fuel' > $SAFEPOINT_ROOT/dev/termination-log; exit 3";
+    machine.want(&Pod::of(
+        "nav",
+        json!({"restartPolicy": "Never",
+        "containers": [{"name": "main", "command": ["sh", "-c", script]}]}),
+    ));
+    let report = machine.until_finished("nav").await;
+    let terminated = &container(&report, "main")["state"]["terminated"];
+    assert_eq!((&terminated["message"], &terminated["exitCode"]), (&json!("out of fuel"), &json!(3)));
+}
+
+#[tokio::test]
+async fn last_words_are_read_through_no_link() {
+    let mut machine = Machine::new();
+    let secret = machine.path().join("secret");
+    std::fs::write(&secret, "not yours").unwrap();
+    let script = format!("cd $SAFEPOINT_ROOT; rm last; ln -s {} last", secret.display());
+    machine.want(&Pod::of(
+        "nav",
+        json!({"restartPolicy": "Never", "containers": [{"name": "main",
+        "terminationMessagePath": "/last", "command": ["sh", "-c", script]}]}),
+    ));
+    let report = machine.until_finished("nav").await;
+    let terminated = &container(&report, "main")["state"]["terminated"];
+    assert_eq!((&terminated["message"], &terminated["exitCode"]), (&json!(null), &json!(0)));
+}

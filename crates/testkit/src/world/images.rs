@@ -38,6 +38,37 @@ pub(crate) fn archive(folder: &Path, busybox: &Path, tags: &[&str]) -> Result<Pa
         let command = json!(["/bin/sh", "-c", COMMAND]);
         images.push(image(folder, &format!("app:{tag}"), &[&base, &marker], &command)?);
     }
+    save(folder, images)
+}
+
+/// Makes an archive of one image that has a program of this machine, with the libraries that it needs, in an empty folder.
+pub(crate) fn archive_of_program(
+    folder: &Path,
+    busybox: &Path,
+    name: &str,
+    program: &Path,
+) -> Result<PathBuf> {
+    let base = base(folder, busybox)?;
+    let root = folder.join("program");
+    let file = program.file_name().context("a program has a name")?;
+    let copy = |from: &Path, to: PathBuf| {
+        fs::create_dir_all(to.parent().unwrap_or(&root)).context("cannot make the folder of a layer")?;
+        fs::copy(from, to).map(drop).with_context(|| format!("cannot copy {}", from.display()))
+    };
+    copy(program, root.join("bin").join(file))?;
+    let listed = Command::new("ldd").arg(program).output().context("cannot run ldd")?;
+    for library in
+        String::from_utf8_lossy(&listed.stdout).split_whitespace().filter(|word| word.starts_with('/'))
+    {
+        copy(Path::new(library), root.join(library.trim_start_matches('/')))?;
+    }
+    let layer = layer(folder, "program")?;
+    let images = vec![image(folder, name, &[&base, &layer], &json!(["/bin/sh"]))?];
+    save(folder, images)
+}
+
+/// The archive of everything that lies in a folder.
+fn save(folder: &Path, images: Vec<Value>) -> Result<PathBuf> {
     fs::write(folder.join("manifest.json"), Value::from(images).to_string())
         .context("cannot write the manifest of images")?;
     let entries = fs::read_dir(folder).context("cannot list what images consist of")?;

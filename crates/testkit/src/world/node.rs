@@ -11,6 +11,7 @@ use rustix::process::Signal;
 
 use super::containerd::Containerd;
 use super::identity::{ClientCertificate, NodeCertificate};
+use super::images::{archive, archive_of_program};
 use super::{ContainerSeen, SandboxSeen, World, identity, import, kubelet};
 use crate::program;
 
@@ -178,9 +179,19 @@ impl World {
         let name = format!("app:{tag}");
         let names = self.containerd.ctr(&["images", "list", "--quiet"])?;
         if !names.lines().any(|line| line.rsplit('/').next() == Some(&name)) {
-            import(&self.containerd, self.folder(), &[tag])?;
+            import(&self.containerd, self.folder(), |workshop, busybox| archive(workshop, busybox, &[tag]))?;
         }
         Ok(name)
+    }
+
+    /// Makes an image that has a program of this machine in its path, with the libraries that it needs.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn image_of_program(&self, name: &str, program: &Path) -> Result<()> {
+        import(&self.containerd, self.folder(), |workshop, busybox| {
+            archive_of_program(workshop, busybox, name, program)
+        })
     }
 
     /// A power cut at the node, and power again: kubelet, runtime and all containers end at once, what was in memory is

@@ -100,6 +100,27 @@ async fn every_check_has_yurthubs_code_and_text() {
     }
 }
 
+/// The cluster marks the mirror pod before it has brought the manifest; a static pod that is settled is not marked.
+#[tokio::test]
+async fn a_static_pod_without_anything_to_upgrade_to_has_yurthubs_text() {
+    let etcd = static_pod("kube-system", "etcd");
+    let node = TestNode::running([&etcd]);
+    assert_eq!(
+        upgrade(&node, "kube-system", "etcd-rover-7").await,
+        says(403, "Pre check update pod failed, kube-system/etcd-rover-7: no newer version waits for it")
+    );
+    node.marks("etcd-rover-7");
+    assert_eq!(
+        upgrade(&node, "kube-system", "etcd-rover-7").await,
+        says(403, "Configmap for static pod does not exist")
+    );
+    node.loses_the_cluster();
+    assert_eq!(
+        upgrade(&node, "kube-system", "etcd-rover-7").await,
+        says(503, "OTA upgrade is not allowed when node is disconnected to cloud")
+    );
+}
+
 #[tokio::test]
 async fn a_pod_that_is_ending_is_not_upgraded_again() {
     let node = waits();
