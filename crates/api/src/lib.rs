@@ -3,12 +3,14 @@
 //! ```text
 //!   admin, GitOps ──► NodeGate.spec ──────► agent ──► NodeGate.status ──► kubectl, hub, dashboard
 //!   fleet owner  ───► StaticPod.spec ─────► hub   ──► StaticPod.status ─► kubectl, dashboard
+//!   service owner ──► PodTransitionRule ──► hub   ──► its status ───────► kubectl, KusionStack's controllers
 //!   other systems ──► names: labels, annotations, conditions, paths, texts
 //! ```
 //!
 //! - [`NodeGate`]: one per node and named as the node. Its spec carries the admin's orders, its status says what the
 //!   gate on that node does and why.
 //! - [`StaticPod`]: one static pod on many nodes, and how its manifest is upgraded.
+//! - [`PodTransitionRule`]: what has to be true before pods go out of service; KusionStack's kind.
 //! - [`names`]: every word that another program may look for, each in one place.
 //!
 //! Nothing here decides anything and nothing here talks to anyone: no client, no runtime, no clock. These types are
@@ -39,12 +41,14 @@ mod crd;
 pub mod local;
 pub mod names;
 pub mod node_gate;
+pub mod pod_transition_rule;
 mod reference;
 mod span;
 pub mod static_pod;
 
 pub use crd::crds;
 pub use node_gate::NodeGate;
+pub use pod_transition_rule::PodTransitionRule;
 pub use reference::{ObjectRef, PodRef, WorkloadRef};
 pub use span::{BadSpan, Span};
 pub use static_pod::StaticPod;

@@ -18,6 +18,14 @@
 //! | `POST /v1/freeze` | [`TakeFreeze`] | 201 [`FreezeState`] | freeze the node |
 //! | `DELETE /v1/freeze` | [`Overriding`] | [`FreezeState`] | end every freeze of this machine |
 //! | `POST /v1/releases` | [`Release`] | [`Released`] | let a pending upgrade through |
+//! | `GET /v1/static-pods` | | [`StaticPodList`] | the static pods, and what waits for them |
+//! | `GET /v1/static-pods/{namespace}/{name}` | | [`StaticPodState`] | one of them |
+//! | `PUT /v1/static-pods/{namespace}/{name}` | [`PutStaticPod`] | 202 [`StaticPodState`] | a manifest for it, at once or laid ready |
+//! | `DELETE /v1/static-pods/{namespace}/{name}` | [`RemoveStaticPod`] | 202 [`StaticPodState`] | take it away |
+//! | `GET /v1/static-pods/{namespace}/{name}/history` | | [`StaticPodHistory`] | what can be gone back to |
+//! | `POST /v1/static-pods/{namespace}/{name}/upgrade` | | 202 [`StaticPodState`] | apply what waits |
+//! | `POST /v1/static-pods/{namespace}/{name}/rollback` | [`RollBack`] | 202 [`StaticPodState`] | go back |
+//! | `DELETE /v1/static-pods/{namespace}/{name}/next` | | [`StaticPodState`] | what waits is not wanted any more |
 //! | `GET /v1/modules` | | [`ModuleList`] | the parts of the agent |
 //! | `POST /v1/modules/{name}/restart` | | 202 | start one of them afresh |
 //! | `GET /v1/log?after=N&limit=N` | | [`LogPage`] | the audit log |
@@ -29,11 +37,16 @@
 mod ask;
 mod failure;
 mod log;
+mod static_pod;
 mod view;
 
 pub use ask::{Overriding, Release, RenewHold, TakeFreeze, TakeHold};
 pub use failure::{Failure, reason};
 pub use log::{LogLine, LogPage, Notice, NoticeKind};
+pub use static_pod::{
+    KeptManifest, ManifestState, PutMode, PutStaticPod, RemoveStaticPod, RollBack, StaticPodHistory,
+    StaticPodList, StaticPodOutcome, StaticPodPhase, StaticPodState, StaticPodStep,
+};
 pub use view::{
     ChangeList, FreezeState, HoldDropped, HoldList, HoldTaken, KeptBack, ModuleList, NodeStatus, Released,
     Uplink, Verdict, Why,

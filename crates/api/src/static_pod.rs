@@ -2,16 +2,19 @@
 //!
 //! The kind, its fields and its strategies are those of the OpenYurt proposal. Added are what a fleet owner misses
 //! there: the generation that the counts belong to, what became of each node and why, revisions, and a pause.
-//! Only nodes that already run the static pod are managed; canaries, automatic stop, rollback and first install will
-//! come as further optional fields.
+//! Without `install` only nodes that already run the static pod are managed. Canaries, an automatic stop, retries and first
+//! installs are optional fields of the strategy.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
-pub use self::status::{NodeUpgrade, NodeUpgradeState, StaticPodStatus};
-pub use self::strategy::{StrategyType, UpgradeStrategy};
+pub use self::revision::revision;
+pub use self::status::{CanaryPhase, NodeUpgrade, NodeUpgradeState, StaticPodStatus};
+pub use self::strategy::{Canary, CordonedNodes, Install, Retry, StrategyType, Unselected, UpgradeStrategy};
 pub use self::template::{PodTemplate, TemplateMetadata};
 
+mod revision;
 mod status;
 mod strategy;
 mod template;
@@ -87,6 +90,10 @@ pub struct StaticPodSpec {
     /// Starts no further upgrade. Those under way are finished.
     #[serde(default)]
     pub paused: bool,
+    /// Failures before this moment are forgotten: nodes that were given up are tried again, and a roll-out that was stopped
+    /// goes on. Set it to the present to begin anew with the same template.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarted_at: Option<Time>,
 }
 
 const fn default_history() -> i32 {

@@ -29,7 +29,25 @@ pub struct Failure {
     pub retry_after: Option<u32>,
 }
 
-/// The words in [`Failure::reason`]. Programs match on them: words are added, never renamed.
+// === impl Failure ===
+
+impl Failure {
+    /// A refusal without anything beside it.
+    pub fn new(code: u16, reason: &str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason: reason.to_owned(),
+            message: message.into(),
+            blockers: Vec::new(),
+            holds: Vec::new(),
+            barrier_kept: false,
+            retry_after: None,
+        }
+    }
+}
+
+/// The words in [`Failure::reason`]. Programs match on them: words are added, never renamed. What is refused of a static pod
+/// has the code of its outcome for a reason, such as `ManifestExists`.
 pub mod reason {
     /// 400: the body or the path cannot be read, or says too much or too little.
     pub const BAD_REQUEST: &str = "BadRequest";
@@ -59,6 +77,8 @@ pub mod reason {
     pub const NAME_TAKEN: &str = "NameTaken";
     /// 409: what is pending is another revision than the one that was named.
     pub const ANOTHER_REVISION: &str = "AnotherRevision";
+    /// 501: the agent looks after no manifests on this node.
+    pub const NO_MANIFESTS: &str = "NoManifests";
     /// 413: the body is too large.
     pub const TOO_LARGE: &str = "TooLarge";
     /// 503: the gate cannot write its record, or is being restarted. Nothing was changed.

@@ -35,6 +35,9 @@ pub const CONFIG_SOURCE: &str = "kubernetes.io/config.source";
 /// The value of [`CONFIG_SOURCE`] for a pod from a manifest file.
 pub const CONFIG_SOURCE_FILE: &str = "file";
 
+/// Annotation on a pod inside the kubelet and on mirror pods. Written by the kubelet: when it saw the pod.
+pub const CONFIG_SEEN: &str = "kubernetes.io/config.seen";
+
 /// Annotation on the bookmark that ends the initial events of a watch. Written by the API server, and by our door towards
 /// the kubelet: without it a client that asked for `sendInitialEvents` waits for ever.
 pub const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
@@ -59,3 +62,9 @@ pub const CONDITION_RESIZE_IN_PROGRESS: &str = "PodResizeInProgress";
 
 /// Annotation on any object. Written by kubectl: what was applied last, so that the next apply can take things out.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Label on any object. Written by whoever keeps it as it should be.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// The value of [`MANAGED_BY`] on what Safepoint keeps.
+pub const MANAGED_BY_SAFEPOINT: &str = "safepoint";

@@ -71,6 +71,21 @@ pub const STAGE_PRE_CHECK: &str = "PreCheck";
 /// Stage of a transition rule: after an operation.
 pub const STAGE_POST_CHECK: &str = "PostCheck";
 
+/// The API group of [`PodTransitionRule`](crate::PodTransitionRule).
+pub const GROUP: &str = "apps.kusionstack.io";
+
+/// The version of [`PodTransitionRule`](crate::PodTransitionRule).
+pub const VERSION: &str = "v1alpha1";
+
+/// Finalizers that KusionStack puts on a PodTransitionRule, the present one and an older one. Taken off by the hub where such
+/// an object is deleted: where KusionStack is gone, nobody else does.
+pub const RULE_FINALIZERS: [&str; 2] =
+    ["finalizer.operating.kusionstack.io/protected", "podtransitionrule.kusionstack.io/need-clean-up"];
+
+/// Variable in the environment of KusionStack's manager and of the hub, set by operators: kinds of transition rules that are
+/// switched off everywhere, such as `availablePolicy,webhook`.
+pub const SKIP_RULE_KINDS: &str = "SKIP_POD_TRANSITION_RULES";
+
 /// Reason of the event on a pod whose [`SERVICE_READY`] was written.
 pub const EVENT_SERVICE_READY: &str = "ServiceReady";
 

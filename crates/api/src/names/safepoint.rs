@@ -86,3 +86,34 @@ pub mod deferral {
     /// A hold on the node covers the static pod.
     pub const NODE_HELD: &str = "NodeHeld";
 }
+
+/// Words around static pods: on ConfigMaps, task pods and mirror pods.
+pub mod static_pod {
+    /// Label on the ConfigMaps of a StaticPod and on its task pods. Written by the hub: the object's name, shortened with a
+    /// digest where it is too long for a label. For finding them; whose they are is said by the owner's uid.
+    pub const OF: &str = "safepoint.dev/static-pod";
+    /// Label beside [`OF`]. Written by the hub: the revision of the template.
+    pub const REVISION: &str = "safepoint.dev/static-pod-revision";
+    /// Label on a task pod. Written by the hub: `upgrade`, `install`, `remove` or `stage`.
+    pub const WORK: &str = "safepoint.dev/static-pod-work";
+    /// Annotation on a task pod. Written by the hub: the how manieth try it is, from one.
+    pub const ATTEMPT: &str = "safepoint.dev/static-pod-attempt";
+    /// Annotation on the ConfigMap of a revision. Written by the hub: when the revision was last wanted anew.
+    pub const WANTED_AT: &str = "safepoint.dev/static-pod-wanted-at";
+    /// Annotation on a mirror pod. Written by the hub after a staging task has succeeded, read by the hub: the revision that
+    /// lies ready on the node. It goes with the mirror pod, as what is staged goes with its use.
+    pub const STAGED: &str = "safepoint.dev/static-pod-staged";
+    /// Annotation in the manifest, and so on the mirror pod, of a static pod that the hub has brought to a node that had
+    /// none. Only such a pod is ever taken away again.
+    pub const INSTALLED: &str = "safepoint.dev/static-pod-installed";
+    /// Finalizer on a StaticPod. Put on and taken off by the hub.
+    pub const FINALIZER: &str = "safepoint.dev/static-pod";
+    /// The ConfigMap of a revision is named this, the object's name, `-`, and the revision.
+    pub const CONFIG_MAP_PREFIX: &str = "safepoint-static-";
+    /// Key in the ConfigMap: the manifest as the kubelet shall have it.
+    pub const KEY_MANIFEST: &str = "manifest.yaml";
+    /// Key in the ConfigMap: the same for a node that had none before, with [`INSTALLED`].
+    pub const KEY_INSTALLED: &str = "installed.yaml";
+    /// Key in the ConfigMap: the template as JSON, for going back to it.
+    pub const KEY_TEMPLATE: &str = "template.json";
+}

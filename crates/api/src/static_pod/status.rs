@@ -29,6 +29,12 @@ pub struct StaticPodStatus {
     /// Nodes on which the upgrade was tried and rolled back.
     #[serde(default)]
     pub failed_number: i32,
+    /// Nodes on which the upgrade is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrading_number: Option<i32>,
+    /// How far the canaries are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary_phase: Option<CanaryPhase>,
     /// The revision that all nodes had last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_revision: Option<String>,
@@ -67,6 +73,27 @@ pub struct NodeUpgrade {
     /// Since when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<Time>,
+    /// How often the wanted revision has been tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<i32>,
+    /// When a node that has failed is tried again. Left out, it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<Time>,
+}
+
+/// How far the canaries are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+pub enum CanaryPhase {
+    /// Not every one is upgraded and ready.
+    Upgrading,
+    /// All are, and have to be for a while.
+    Watching,
+    /// One has failed. The other nodes stay as they are.
+    Failed,
+    /// No node of the set is a canary, or all that are, are put off.
+    Absent,
+    /// They are well, and the others follow.
+    Passed,
 }
 
 /// Where a node stands.

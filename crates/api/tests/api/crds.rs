@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{all_rules, schema, walk};
 
-const KINDS: [&str; 2] = ["NodeGate", "StaticPod"];
+const KINDS: [&str; 3] = ["NodeGate", "PodTransitionRule", "StaticPod"];
 
 #[test]
 fn the_definitions_are_as_reviewed() {
@@ -22,12 +22,15 @@ fn the_definitions_are_as_reviewed() {
 }
 
 #[test]
-fn the_definitions_come_sorted_and_under_our_group_and_version() {
+fn the_definitions_come_sorted_and_under_their_group_and_version() {
     let names: Vec<_> = crds().into_iter().map(|crd| crd.metadata.name.unwrap()).collect();
     assert!(names.is_sorted(), "{names:?}");
     for crd in crds() {
-        assert_eq!(crd.spec.group, names::safepoint::GROUP);
-        assert_eq!(crd.spec.versions[0].name, names::safepoint::VERSION);
+        let (group, version) = match crd.spec.names.kind.as_str() {
+            "PodTransitionRule" => (names::kusionstack::GROUP, names::kusionstack::VERSION),
+            _ => (names::safepoint::GROUP, names::safepoint::VERSION),
+        };
+        assert_eq!((&*crd.spec.group, &*crd.spec.versions[0].name), (group, version));
         assert!(crd.spec.versions[0].subresources.as_ref().unwrap().status.is_some());
     }
 }
@@ -57,7 +60,9 @@ fn every_schema_is_structural() {
 fn every_list_of_ours_has_a_length_and_says_how_it_is_merged() {
     for kind in KINDS {
         walk(&schema(kind), "", &mut |path, node| {
-            if node["type"] != "array" || path.starts_with("spec.template.spec") {
+            // Pod templates and label selectors are Kubernetes' own.
+            let is_theirs = path.starts_with("spec.template.spec") || path.contains("matchExpressions");
+            if node["type"] != "array" || is_theirs {
                 return;
             }
             assert!(node["maxItems"].is_u64(), "{kind} {path} has no length");
@@ -109,4 +114,62 @@ fn every_rule_tells_people_what_to_do_in_one_line() {
 
 fn rules(node: &Value) -> impl Iterator<Item = &Value> {
     node["x-kubernetes-validations"].as_array().into_iter().flatten()
+}
+
+/// What KusionStack's own definition says, as far as clients see it.
+#[test]
+fn transition_rules_are_served_as_kusionstack_serves_them() {
+    let crds = crds();
+    let crd = crds.iter().find(|crd| crd.spec.names.kind == "PodTransitionRule").unwrap();
+    assert_eq!(crd.metadata.name.as_deref(), Some("podtransitionrules.apps.kusionstack.io"));
+    assert_eq!((&*crd.spec.scope, &*crd.spec.names.plural), ("Namespaced", "podtransitionrules"));
+    assert_eq!(crd.spec.names.singular.as_deref(), Some("podtransitionrule"));
+    assert_eq!(crd.spec.names.short_names, Some(vec!["ptr".to_owned()]));
+    let mut fields = Vec::new();
+    walk(&schema("PodTransitionRule"), "", &mut |path, _| fields.push(path.to_owned()));
+    let rule = "spec.rules";
+    for field in [
+        "spec.selector.matchLabels",
+        &format!("{rule}.name"),
+        &format!("{rule}.disabled"),
+        &format!("{rule}.stage"),
+        &format!("{rule}.conditions"),
+        &format!("{rule}.filter.labelSelector.matchExpressions"),
+        &format!("{rule}.availablePolicy.maxUnavailableValue"),
+        &format!("{rule}.availablePolicy.maxUnavailablePolicy.expFunc.coeff"),
+        &format!("{rule}.availablePolicy.minAvailableValue"),
+        &format!("{rule}.availablePolicy.minAvailablePolicy.expFunc.pow"),
+        &format!("{rule}.labelCheck.requires.matchLabels"),
+        &format!("{rule}.webhook.clientConfig.url"),
+        &format!("{rule}.webhook.clientConfig.caBundle"),
+        &format!("{rule}.webhook.clientConfig.poll.url"),
+        &format!("{rule}.webhook.clientConfig.poll.rawQueryKey"),
+        &format!("{rule}.webhook.clientConfig.poll.caBundle"),
+        &format!("{rule}.webhook.clientConfig.poll.intervalSeconds"),
+        &format!("{rule}.webhook.clientConfig.poll.timeoutSeconds"),
+        &format!("{rule}.webhook.failurePolicy"),
+        &format!("{rule}.webhook.parameters.key"),
+        &format!("{rule}.webhook.parameters.value"),
+        &format!("{rule}.webhook.parameters.valueFrom.type"),
+        &format!("{rule}.webhook.parameters.valueFrom.fieldRef.fieldPath"),
+        "status.updateTime",
+        "status.observedGeneration",
+        "status.targets",
+        "status.ruleStates.name",
+        "status.ruleStates.webhookStatus.taskStates.taskId",
+        "status.ruleStates.webhookStatus.taskStates.processing",
+        "status.ruleStates.webhookStatus.taskStates.approved",
+        "status.ruleStates.webhookStatus.taskStates.beginTime",
+        "status.ruleStates.webhookStatus.taskStates.lastTime",
+        "status.ruleStates.webhookStatus.taskStates.message",
+        "status.ruleStates.webhookStatus.history.taskId",
+        "status.details.name",
+        "status.details.stage",
+        "status.details.passed",
+        "status.details.passedRules",
+        "status.details.rejectInfo.ruleName",
+        "status.details.rejectInfo.reason",
+    ] {
+        assert!(fields.iter().any(|found| found == field), "{field} is missing");
+    }
 }

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use safepoint_api::node_gate::{Freeze, GateState, OnExpiry};
 use safepoint_api::static_pod::UpgradeStrategy;
-use safepoint_api::{NodeGate, StaticPod};
+use safepoint_api::{NodeGate, PodTransitionRule, StaticPod};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -20,7 +20,7 @@ fn assert_round_trip<K: Serialize + DeserializeOwned + PartialEq + Debug>(kind: 
 
 #[test]
 fn the_examples_are_accepted() {
-    for kind in ["NodeGate", "StaticPod"] {
+    for kind in ["NodeGate", "PodTransitionRule", "StaticPod"] {
         let broken = broken_rules(kind, &example(kind), None);
         assert!(broken.is_empty(), "{kind}: {broken:?}");
     }
@@ -29,6 +29,7 @@ fn the_examples_are_accepted() {
 #[test]
 fn the_examples_are_read_and_written_without_loss() {
     assert_round_trip::<NodeGate>("NodeGate");
+    assert_round_trip::<PodTransitionRule>("PodTransitionRule");
     assert_round_trip::<StaticPod>("StaticPod");
 }
 

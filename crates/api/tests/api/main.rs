@@ -5,5 +5,6 @@ mod crds;
 mod examples;
 mod names;
 mod node_gate_rules;
+mod pod_transition_rule_rules;
 mod static_pod_rules;
 mod support;

@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use crate::support::{assert_accepted, assert_every_rule_refuses};
 
 const MAX_UNAVAILABLE: &str = "/spec/upgradeStrategy/maxUnavailable";
+const STOP: &str = "/spec/upgradeStrategy/stopAfterFailed";
+const CANARY: &str = "/spec/upgradeStrategy/canary";
 const MANIFEST: &str = "/spec/staticPodManifest";
 
 #[test]
@@ -17,6 +19,11 @@ fn what_a_fleet_owner_means_is_accepted() {
             ("one in a hundred", MAX_UNAVAILABLE, json!("1%")),
             ("all at once", MAX_UNAVAILABLE, json!("100%")),
             ("the node's owner decides", "/spec/upgradeStrategy", json!({"type": "OTA"})),
+            ("the first failure ends it", STOP, json!(0)),
+            ("a tenth of failures is borne", STOP, json!("10%")),
+            ("canaries with a wait", CANARY, json!({"nodeSelector": {"ring": "0"}, "waitSeconds": 600})),
+            ("retries, never", "/spec/upgradeStrategy/retry", json!({"limit": 0})),
+            ("everybody gets it", "/spec/upgradeStrategy/install", json!({"nodeSelector": {}})),
             ("a manifest with dots in its name", MANIFEST, json!("10-site.proxy_v2")),
             ("a template without a name", "/spec/template/metadata/name", Value::Null),
             ("a template without metadata", "/spec/template/metadata", Value::Null),
@@ -34,6 +41,9 @@ fn every_rule_refuses_what_it_is_there_for() {
             ("the share is none", MAX_UNAVAILABLE, json!("0%")),
             ("the share is over all", MAX_UNAVAILABLE, json!("101%")),
             ("the share has no sign", MAX_UNAVAILABLE, json!("10")),
+            ("less than no failure is borne", STOP, json!(-1)),
+            ("the share of failures has no sign", STOP, json!("10")),
+            ("everybody is a canary", CANARY, json!({"nodeSelector": {}})),
             ("the template has another name", "/spec/template/metadata/name", json!("other")),
             ("the name has changed", "/spec/staticPodName", json!("other")),
             ("the manifest has changed", MANIFEST, json!("other")),

@@ -15,6 +15,7 @@ pub(crate) type Case = (&'static str, &'static str, Value);
 pub(crate) fn example(kind: &str) -> Value {
     let text = match kind {
         "NodeGate" => include_str!("fixtures/nodegate.yaml"),
+        "PodTransitionRule" => include_str!("fixtures/podtransitionrule.yaml"),
         "StaticPod" => include_str!("fixtures/staticpod.yaml"),
         _ => panic!("there is no example of a {kind}"),
     };
