@@ -5,6 +5,8 @@ use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use kube::{Client, ResourceExt};
+use safepoint_api::names::kubernetes::{MANAGED_BY, MANAGED_BY_SAFEPOINT};
+use safepoint_api::names::safepoint::GROUP;
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 
 /// The owner of the fields that the hub applies.
@@ -53,7 +55,7 @@ async fn install(
 ) -> Result<(), kube::Error> {
     let name = definition.name_any();
     let found = api.get_opt(&name).await?;
-    if found.as_ref().is_some_and(|found| found.spec == definition.spec) {
+    if found.as_ref().is_some_and(|found| found.spec == definition.spec || is_of_others(found)) {
         return Ok(());
     }
     let params = PatchParams::apply(MANAGER).force();
@@ -78,4 +80,9 @@ async fn install(
             api.replace(&name, &PostParams::default(), &definition).await.map(drop)
         }
     }
+}
+
+/// Whether a definition of a kind that is not ours was put here by those whose it is. It stays as it is.
+fn is_of_others(found: &CustomResourceDefinition) -> bool {
+    found.spec.group != GROUP && found.labels().get(MANAGED_BY).is_none_or(|by| by != MANAGED_BY_SAFEPOINT)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use safepoint_supervisor::{Health, Page};
@@ -15,7 +16,23 @@ struct Inner {
     reviews: BTreeMap<(&'static str, &'static str), u64>,
     counts: BTreeMap<Count, u64>,
     held_workloads: u64,
+    /// Pods that take part in the lifecycle, and those of them that an operation takes too long on.
+    lifecycle: (u64, u64),
+    /// How many passes took no longer than each of [`STEPS`], and longer than the one before; the last is for all others.
+    passes: [u64; STEPS.len() + 1],
+    /// How long all of them took.
+    pass_time: Duration,
 }
+
+/// A pass over a StaticPod.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pass {
+    /// How long it took to look and to plan.
+    pub(crate) took: Duration,
+}
+
+/// The steps of how long a pass takes, in milliseconds.
+const STEPS: [u32; 8] = [1, 2, 5, 10, 20, 50, 100, 500];
 
 /// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -25,6 +42,12 @@ pub(crate) enum Count {
     WishesLost,
     PodsArmed,
     PodsDisarmed,
+    TasksStarted,
+    TasksRemoved,
+    RolloutStatuses,
+    LifecycleWrites,
+    LifecycleDeletions,
+    LifecycleAlarms,
 }
 
 /// What is not counted but looked at when somebody asks.
@@ -50,6 +73,17 @@ impl Facts {
         self.lock().held_workloads = number as u64;
     }
 
+    pub(crate) fn lifecycle(&self, pods: usize, overdue: usize) {
+        self.lock().lifecycle = (pods as u64, overdue as u64);
+    }
+
+    pub(crate) fn passed(&self, pass: Pass) {
+        let mut facts = self.lock();
+        let step = STEPS.iter().position(|step| pass.took <= Duration::from_millis(u64::from(*step)));
+        facts.passes[step.unwrap_or(STEPS.len())] += 1;
+        facts.pass_time += pass.took;
+    }
+
     /// Everything in the text form of OpenMetrics.
     pub(crate) fn metrics(&self, now: Now, health: Option<&Health>) -> String {
         let facts = self.lock();
@@ -73,6 +107,28 @@ impl Facts {
                 "Pods that the annotation of their workload was put on.",
             ),
             (Count::PodsDisarmed, "safepoint_pods_disarmed", "Pods that it was taken off."),
+            (Count::TasksStarted, "safepoint_static_pod_tasks_started", "Task pods that were made."),
+            (Count::TasksRemoved, "safepoint_static_pod_tasks_removed", "Task pods that were removed."),
+            (
+                Count::RolloutStatuses,
+                "safepoint_static_pod_statuses",
+                "Statuses of StaticPods that were written.",
+            ),
+            (
+                Count::LifecycleWrites,
+                "safepoint_lifecycle_writes",
+                "Pods that the lifecycle controller has written.",
+            ),
+            (
+                Count::LifecycleDeletions,
+                "safepoint_lifecycle_deletions",
+                "Pods that were deleted through the lifecycle.",
+            ),
+            (
+                Count::LifecycleAlarms,
+                "safepoint_lifecycle_alarms",
+                "Operations that were too long in a phase, as often as it was told.",
+            ),
         ] {
             page.counter(name, help, facts.counts.get(&what).copied().unwrap_or_default());
         }
@@ -81,6 +137,28 @@ impl Facts {
             "Workloads with held changes, as the leader sees them.",
             facts.held_workloads as f64,
         );
+        let (pods, overdue) = facts.lifecycle;
+        page.gauge(
+            "safepoint_lifecycle_pods",
+            "Pods that take part in the lifecycle, as the leader sees them.",
+            pods as f64,
+        );
+        page.gauge(
+            "safepoint_lifecycle_overdue_pods",
+            "Those of them on which an operation is too long in a phase.",
+            overdue as f64,
+        );
+        let name = "safepoint_static_pod_pass_seconds";
+        page.head(name, "histogram", "How long it took to look at a StaticPod and to plan.");
+        let mut count = 0;
+        for (passes, step) in facts.passes.iter().zip(STEPS.iter().map(Some).chain([None])) {
+            count += passes;
+            let step =
+                step.map_or_else(|| "+Inf".to_owned(), |step| (f64::from(*step) / 1_000.0).to_string());
+            page.line(&format!("{name}_bucket"), &format!("le=\"{step}\""), count as f64);
+        }
+        page.line(&format!("{name}_sum"), "", facts.pass_time.as_secs_f64());
+        page.line(&format!("{name}_count"), "", count as f64);
         page.gauge("safepoint_leader", "Whether this replica leads.", f64::from(u8::from(now.leads)));
         if let Some(ends) = now.certificate_ends {
             page.gauge(
@@ -108,6 +186,9 @@ mod tests {
         let facts = Facts::default();
         facts.reviewed("hold.safepoint.dev", "denied");
         facts.count(Count::WishesNoted);
+        for took in [1, 3, 1_000] {
+            facts.passed(Pass { took: Duration::from_millis(took) });
+        }
         let now = Timestamp::UNIX_EPOCH;
         let ends = Some("1970-01-01T00:01:00Z".parse().unwrap());
         let page = facts.metrics(Now { now, leads: true, certificate_ends: ends }, None);
@@ -115,6 +196,9 @@ mod tests {
             "safepoint_webhook_reviews_total{hook=\"hold.safepoint.dev\",verdict=\"denied\"} 1",
             "safepoint_wishes_noted_total 1",
             "safepoint_wishes_lost_total 0",
+            "safepoint_static_pod_pass_seconds_bucket{le=\"0.001\"} 1",
+            "safepoint_static_pod_pass_seconds_bucket{le=\"0.5\"} 2",
+            "safepoint_static_pod_pass_seconds_bucket{le=\"+Inf\"} 3",
             "safepoint_leader 1",
             "safepoint_webhook_certificate_seconds_left 60",
         ] {
@@ -124,7 +208,9 @@ mod tests {
         let samples = page.lines().filter(|line| !line.starts_with('#'));
         for sample in samples {
             let name = sample.split(['{', ' ']).next().unwrap();
-            let family = name.strip_suffix("_total").unwrap_or(name);
+            let family =
+                ["_total", "_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+            let family = family.unwrap_or(name);
             assert!(page.contains(&format!("# TYPE {family} ")), "{sample}");
         }
     }

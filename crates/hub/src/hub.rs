@@ -9,7 +9,7 @@
 //! | `webhooks` (critical for `safepoint hub`) | every replica | watches, certificate | deletions pass, and the nodes hold |
 //! | `wishes` | every replica | | who wishes asks again |
 //! | `leader` | every replica | | somebody else leads |
-//! | `gates`, `registration`, `carrying`, `janitor`, `surfacing` | the leader | watches | it is done later |
+//! | `gates`, `registration`, `carrying`, `janitor`, `surfacing`, `static-pods`, `lifecycle`, `transition-rules` | the leader | watches | it is done later |
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,6 +18,8 @@ use std::sync::{Arc, OnceLock};
 
 use http::Uri;
 use kube::Client;
+use safepoint_core::Span;
+use safepoint_core::lifecycle::Timeouts;
 use safepoint_supervisor::{Builder, Handle, Module};
 
 use crate::carrying::{Carry, Carrying, Owners};
@@ -27,10 +29,21 @@ use crate::facts::Facts;
 use crate::gates::Gates;
 use crate::health::{HealthServer, Sources};
 use crate::leader::{Election, Leadership, Led};
+use crate::lifecycle::{self, Admit, Controller, Deletions, Evict, Features, Own, Pods, RuleKeeper, Rules};
 use crate::seen::{Seen, Watches};
 use crate::source::{Janitor, Source, WishWriter, Wishes};
+use crate::static_pods::{Check, StaticPods, Tasks};
 use crate::surfacing::Surfacing;
 use crate::webhook::{Certificates, Endpoint, Hook, Keeper, Names, Registration, Server};
+
+/// How long an operation may be in each phase. Rules may wait for people, and an operation does what it does.
+const TIMEOUTS: Timeouts = Timeouts {
+    pre_check: Some(Span::from_secs(10 * 60)),
+    preparing: Some(Span::from_secs(5 * 60)),
+    operating: Some(Span::from_secs(30 * 60)),
+    post_check: Some(Span::from_secs(10 * 60)),
+    completing: Some(Span::from_secs(5 * 60)),
+};
 
 /// How the API server reaches the webhooks.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,6 +76,12 @@ pub struct Options {
     pub critical: bool,
     /// A module that has to be ready first, if any.
     pub after: Option<&'static str>,
+    /// What the tasks of static pods run.
+    pub tasks: Tasks,
+    /// Which features of the lifecycle are on.
+    pub features: Features,
+    /// How long an operation on a pod may be in each phase before somebody is told.
+    pub timeouts: Timeouts,
     /// What time it is.
     pub clock: Clock,
 }
@@ -121,6 +140,9 @@ impl Options {
             health: None,
             critical: false,
             after: None,
+            tasks: Tasks::Image(None),
+            features: Features::default(),
+            timeouts: TIMEOUTS,
             clock: Clock::wall(),
         }
     }
@@ -170,7 +192,7 @@ impl Hub {
     /// If a listening socket cannot be asked for its address.
     pub fn register(self, builder: Builder) -> Result<(Builder, Registered), StartError> {
         let Self { options, webhooks, health, endpoint, names, address, seen, more } = self;
-        let Options { client, namespace, clock, elected_as, .. } = options;
+        let Options { client, namespace, clock, elected_as, tasks, features, timeouts, .. } = options;
         let first: Vec<&'static str> = options.after.into_iter().collect();
         let facts: Arc<Facts> = Arc::default();
         let certificates = Certificates::new();
@@ -178,17 +200,30 @@ impl Hub {
         let wishes = Arc::new(Wishes::new());
         let handle = Arc::new(OnceLock::new());
         let owners = Owners { client: client.clone(), seen: Arc::clone(&seen) };
-        let own: [Arc<dyn Hook>; 2] = [
+        let deletions = Arc::new(Deletions {
+            client: client.clone(),
+            seen: Arc::clone(&seen),
+            clock: clock.clone(),
+            namespace: namespace.clone(),
+        });
+        let mut hooks: Vec<Arc<dyn Hook>> = vec![
             Arc::new(Source {
-                client: client.clone(),
+                deletions: Arc::clone(&deletions),
+                grace_delete: features.grace_delete,
                 seen: Arc::clone(&seen),
                 wishes: Arc::clone(&wishes),
                 clock: clock.clone(),
                 namespace: namespace.clone(),
             }),
             Arc::new(Carry { owners: owners.clone() }),
+            Arc::new(Check),
+            Arc::new(Admit { own: Arc::new(Own::new(client.clone())), clock: clock.clone() }),
+            Arc::new(lifecycle::Check { features, deletions: Arc::clone(&deletions) }),
         ];
-        let hooks: Vec<Arc<dyn Hook>> = own.into_iter().chain(more).collect();
+        if features.grace_delete {
+            hooks.push(Arc::new(Evict { deletions: Arc::clone(&deletions) }));
+        }
+        hooks.extend(more);
         let taken = |source| StartError::Listen { address, source };
         let server = Server::new(
             webhooks,
@@ -231,6 +266,8 @@ impl Hub {
             };
             builder = builder.module(HealthServer::new(listener, sources).map_err(taken)?);
         }
+        // Replicas in a cluster are elected under the names of their pods.
+        let pod = elected_as.clone().map(|name| (namespace.clone(), name));
         if let Some(name) = elected_as {
             builder = builder.module(Election {
                 client: client.clone(),
@@ -242,6 +279,7 @@ impl Hub {
             });
         }
         let led = Leader(leadership);
+        let (pods, rules) = (Arc::new(Pods::new()), Arc::<Rules>::default());
         builder = builder
             .module(led.of(Gates { client: client.clone(), after: Definitions::NAME }))
             .module(led.of(Registration {
@@ -265,6 +303,32 @@ impl Hub {
                 seen: Arc::clone(&seen),
                 clock: clock.clone(),
                 facts: Arc::clone(&facts),
+                after: vec![Watches::NAME],
+            }))
+            .module(led.of(StaticPods {
+                client: client.clone(),
+                seen: Arc::clone(&seen),
+                clock: clock.clone(),
+                facts: Arc::clone(&facts),
+                tasks,
+                own: pod,
+                after: vec![Watches::NAME],
+            }))
+            .module(led.of(RuleKeeper {
+                client: client.clone(),
+                rules: Arc::clone(&rules),
+                pods: Arc::clone(&pods),
+                clock: clock.clone(),
+                after: vec![Definitions::NAME],
+            }))
+            .module(led.of(Controller {
+                client: client.clone(),
+                clock: clock.clone(),
+                facts: Arc::clone(&facts),
+                pods,
+                deletions,
+                rules,
+                timeouts,
                 after: vec![Watches::NAME],
             }))
             .module(led.of(Surfacing { client, seen, clock, facts, after: vec![Watches::NAME] }));

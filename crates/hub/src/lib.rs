@@ -5,6 +5,8 @@
 //!   controllers making pods            ──► API server ──► webhook `carry` ── the workload's hold annotation, from birth
 //!   Deployment, StatefulSet, DaemonSet ──► `carrying`  ──► the same on pods that run already
 //!   NodeGate.status                    ──► `surfacing` ──► Events and conditions on workloads
+//!   StaticPod                          ──► `static_pods` ──► manifests, task pods, status
+//!   pods with a lifecycle              ──► `lifecycle`   ──► labels, gate, Events, deletions
 //! ```
 //!
 //! [`Hub`] is all of it, as modules of a supervisor: `safepoint hub` runs it against any Kubernetes, `safepoint up` beside the
@@ -22,10 +24,13 @@ mod gates;
 mod health;
 mod hub;
 mod leader;
+mod lifecycle;
 mod placement;
 mod pod;
 mod seen;
+pub mod simulated;
 mod source;
+mod static_pods;
 mod surfacing;
 pub mod webhook;
 
@@ -33,4 +38,6 @@ pub use clock::Clock;
 pub use definitions::Definitions;
 pub use gates::Gates;
 pub use hub::{Address, Hub, Options, Registered, StartError};
+pub use lifecycle::{Features, UnknownFeature};
 pub use placement::Placement;
+pub use static_pods::Tasks;

@@ -7,7 +7,7 @@
 mod gates;
 mod index;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,8 +33,8 @@ pub(crate) struct Seen {
     gates: Mutex<Gates>,
     /// Pods that carrying has not looked at since they or their workload changed; nothing while nobody looks.
     dirty_pods: Mutex<Option<HashSet<Uid>>>,
-    /// Nodes whose gate surfacing has not looked at since it changed; nothing while nobody looks.
-    dirty_nodes: Mutex<Option<HashSet<String>>>,
+    /// Of each who looks at gates, the nodes whose gate has changed since.
+    dirty_nodes: Mutex<HashMap<u64, HashSet<String>>>,
     pods_changed: Notify,
     nodes_changed: Notify,
 }
@@ -50,7 +50,10 @@ pub(crate) struct Watches {
 pub(crate) struct DirtyPods<'a>(&'a Seen);
 
 /// Somebody who is told which nodes' gates have changed, until it is dropped.
-pub(crate) struct DirtyNodes<'a>(&'a Seen);
+pub(crate) struct DirtyNodes<'a> {
+    seen: &'a Seen,
+    number: u64,
+}
 
 // === impl Seen ===
 
@@ -74,12 +77,17 @@ impl Seen {
 
     /// Begins with every node.
     pub(crate) fn dirty_nodes(&self) -> DirtyNodes<'_> {
-        *lock(&self.dirty_nodes) = Some(HashSet::new());
-        let all: Vec<String> = self.gates().nodes().cloned().collect();
-        for node in all {
-            self.soil_node(node);
+        let number = {
+            let mut all = lock(&self.dirty_nodes);
+            let number = all.keys().max().map_or(0, |last| last + 1);
+            all.insert(number, HashSet::new());
+            number
+        };
+        let nodes: HashSet<String> = self.gates().nodes().cloned().collect();
+        if let Some(dirty) = lock(&self.dirty_nodes).get_mut(&number) {
+            dirty.extend(nodes);
         }
-        DirtyNodes(self)
+        DirtyNodes { seen: self, number }
     }
 
     /// Pods that are to be looked at.
@@ -93,13 +101,11 @@ impl Seen {
         }
     }
 
-    fn soil_node(&self, node: String) {
-        let mut dirty = lock(&self.dirty_nodes);
-        if let Some(dirty) = dirty.as_mut()
-            && dirty.insert(node)
-        {
-            self.nodes_changed.notify_one();
+    fn soil_node(&self, node: &str) {
+        for dirty in lock(&self.dirty_nodes).values_mut() {
+            dirty.insert(node.to_owned());
         }
+        self.nodes_changed.notify_waiters();
     }
 }
 
@@ -130,18 +136,22 @@ impl DirtyNodes<'_> {
     /// Those that have changed since the last time, as soon as there is one.
     pub(crate) async fn next(&self) -> HashSet<String> {
         loop {
-            let taken = lock(&self.0.dirty_nodes).as_mut().map(std::mem::take).unwrap_or_default();
+            // In this order: what changes after the look wakes.
+            let mut changed = std::pin::pin!(self.seen.nodes_changed.notified());
+            changed.as_mut().enable();
+            let taken =
+                lock(&self.seen.dirty_nodes).get_mut(&self.number).map(std::mem::take).unwrap_or_default();
             if !taken.is_empty() {
                 return taken;
             }
-            self.0.nodes_changed.notified().await;
+            changed.await;
         }
     }
 }
 
 impl Drop for DirtyNodes<'_> {
     fn drop(&mut self) {
-        *lock(&self.0.dirty_nodes) = None;
+        lock(&self.seen.dirty_nodes).remove(&self.number);
     }
 }
 
@@ -181,7 +191,7 @@ impl Watches {
         self.watch(ctx, "nodegates", api, move |event| {
             let dirty = seen.gates().take(event);
             for node in dirty {
-                seen.soil_node(node);
+                seen.soil_node(&node);
             }
         })
     }

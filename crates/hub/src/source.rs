@@ -5,6 +5,7 @@
 //! which the node honours when it is released: then the node deletes the pod itself. A wish that nobody has any more is taken
 //! off by the [`Janitor`].
 
+mod held;
 mod hook;
 mod janitor;
 mod judge;
@@ -12,8 +13,10 @@ mod message;
 mod wish;
 mod wishes;
 
+pub(crate) use held::{Asks, Ends, held, is_one_too_many};
 pub(crate) use hook::Source;
 pub(crate) use janitor::Janitor;
-pub(crate) use message::list;
-pub(crate) use wish::Wish;
+pub(crate) use judge::covers;
+pub(crate) use message::{Way, list};
+pub(crate) use wish::{How, Wish};
 pub(crate) use wishes::{WishWriter, Wishes};

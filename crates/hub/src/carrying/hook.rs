@@ -22,6 +22,8 @@ impl Hook for Carry {
             path: "/carry",
             flavour: Flavour::Mutating,
             rules: vec![Rule::core("pods", &["CREATE"])],
+            labels: &[],
+            condition: None,
             side_effects: SideEffects::None,
         }
     }

@@ -28,7 +28,7 @@ impl Gates {
     }
 
     /// Takes an event of the watch, and says of which nodes the gate has changed.
-    pub(super) fn take(&mut self, event: Event<NodeGate>) -> Vec<String> {
+    pub(crate) fn take(&mut self, event: Event<NodeGate>) -> Vec<String> {
         match event {
             Event::Init => {
                 self.fresh = Some(HashSet::new());

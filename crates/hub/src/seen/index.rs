@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use safepoint_api::names::kusionstack::TO_DELETE;
 use safepoint_api::names::{kubeedge, safepoint};
 
 use crate::pod::{Marks, Owner};
@@ -42,6 +43,8 @@ pub(crate) struct PodFacts {
     pub(crate) ending: bool,
     pub(crate) marks: Marks,
     pub(crate) wish: Option<Box<Wish>>,
+    /// Whether the wish goes through the lifecycle, and not to the node.
+    pub(crate) through_lifecycle: bool,
 }
 
 /// What is kept of a workload.
@@ -146,7 +149,14 @@ impl Index {
     fn apply_pod(&mut self, uid: Uid, meta: &ObjectMeta) -> Vec<Uid> {
         let annotation = |key: &str| meta.annotations.as_ref()?.get(key).map(String::as_str);
         let owner = Owner::of(meta).map(|owner| self.shared(&owner.uid));
-        let wish = annotation(safepoint::END_WISHED).and_then(Wish::read).map(Box::new);
+        let read = |key: &str| annotation(key).and_then(Wish::read).map(Box::new);
+        let at_node = read(safepoint::END_WISHED);
+        let through_lifecycle = at_node.is_none();
+        // What is left of a wish whose label was taken off is none, and a label that somebody else put on is not of it.
+        let label = meta.labels.as_ref().and_then(|labels| labels.get(TO_DELETE));
+        let labelled =
+            || read(crate::lifecycle::WISH).filter(|wish| label.is_some_and(|label| wish.is_of(label)));
+        let wish = at_node.or_else(labelled);
         if owner.is_none() && wish.is_none() {
             return self.forget(Kind::Pod, &uid);
         }
@@ -158,6 +168,7 @@ impl Index {
             ending: meta.deletion_timestamp.is_some(),
             marks: Marks::read(annotation),
             wish,
+            through_lifecycle,
         };
         let before = self.pods.get(&uid).and_then(|known| known.owner.clone());
         if before != pod.owner {

@@ -1,24 +1,28 @@
 //! The webhook that deletions and evictions of pods pass.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use http::Request as HttpRequest;
-use kube::Client;
 use serde_json::Value;
+use tokio::time::Instant;
 
+use super::held::carrier;
 use super::judge::{self, Verdict, judge};
-use super::message::denial;
+use super::message::{Way, denial};
 use super::wish::{How, Wish};
 use super::wishes::{Note, Wishes};
 use crate::carrying::arming;
 use crate::clock::Clock;
-use crate::pod::{Marks, Pod};
+use crate::lifecycle::Deletions;
+use crate::pod::Pod;
 use crate::seen::Seen;
-use crate::webhook::{Answer, Entry, Flavour, Hook, Request, Reviewing, Rule, SideEffects};
+use crate::webhook::{Answer, Entry, Flavour, Hook, NOTING, Request, Reviewing, Rule, SideEffects};
 
 /// The validating webhook for the ends of pods.
 pub(crate) struct Source {
-    pub(crate) client: Client,
+    pub(crate) deletions: Arc<Deletions>,
+    /// Whether pods that take part in the lifecycle end through it.
+    pub(crate) grace_delete: bool,
     pub(crate) seen: Arc<Seen>,
     pub(crate) wishes: Arc<Wishes>,
     pub(crate) clock: Clock,
@@ -42,6 +46,8 @@ impl Hook for Source {
             path: "/hold",
             flavour: Flavour::Validating,
             rules: vec![Rule::core("pods", &["DELETE"]), Rule::core("pods/eviction", &["CREATE"])],
+            labels: &[],
+            condition: None,
             side_effects: SideEffects::NoneOnDryRun,
         }
     }
@@ -64,24 +70,24 @@ impl Source {
         if request.namespace == self.namespace {
             return Ok(Answer::Allow);
         }
-        let (how, pod, options) = match &*request.sub_resource {
+        let deadline = Instant::now() + NOTING;
+        let (how, object, options) = match &*request.sub_resource {
             "eviction" => {
                 let options = Options::read(&request.object["deleteOptions"]);
-                let Some(pod) = self.fetch(&request.namespace, &request.name).await? else {
+                // An eviction names its pod and does not show it.
+                let Some(pod) = self.deletions.fetch(&request.namespace, &request.name).await? else {
                     return Ok(Answer::Allow);
                 };
-                (How::Eviction, Pod::read(&request.namespace, &pod), options)
+                (How::Eviction, Cow::Owned(pod), options)
             }
-            _ => {
-                let pod = Pod::read(&request.namespace, &request.old_object);
-                (How::Delete, pod, Options::read(&request.options))
-            }
+            _ => (How::Delete, Cow::Borrowed(&request.old_object), Options::read(&request.options)),
         };
+        let pod = Pod::read(&request.namespace, &object);
         // Another pod than the one that is meant: the server will say so.
         if options.uid.is_some_and(|uid| uid != pod.uid) {
             return Ok(Answer::Allow);
         }
-        let carrier = self.carrier(&pod);
+        let carrier = carrier(&self.seen, &pod);
         let asked = judge::Request {
             user: &request.user_info.username,
             grace: options.grace,
@@ -95,8 +101,16 @@ impl Source {
                 Ok(Answer::Allow)
             }
             Verdict::Defer(causes) => {
-                let denial = denial(&pod, &causes, how);
-                if !(request.dry_run || options.dry_run) {
+                let is_dry = request.dry_run || options.dry_run;
+                if self.grace_delete && self.deletions.puts_off(&object, how) {
+                    let user = &request.user_info.username;
+                    let noted =
+                        is_dry || self.deletions.noted(object.into_owned(), how, user, deadline).await;
+                    let way = if noted { Way::Lifecycle } else { Way::Unnoted };
+                    return Ok(Answer::Deny(Box::new(denial(&pod, &causes, how, way))));
+                }
+                let denial = denial(&pod, &causes, how, Way::Node);
+                if !is_dry {
                     let by = request.user_info.username.clone();
                     self.wishes.note(Note {
                         wish: Wish::new(asked.now, by, how),
@@ -110,27 +124,6 @@ impl Source {
                 }
                 Ok(Answer::Deny(Box::new(denial)))
             }
-        }
-    }
-
-    /// The workload that holds the pod's upgrades, where the pod does not say so yet and nobody else has decided.
-    fn carrier(&self, pod: &Pod) -> Option<String> {
-        if matches!(pod.marks, Marks::Own { .. }) || pod.marks.holds() {
-            return None;
-        }
-        let index = self.seen.index();
-        let workload = index.workload(&pod.owner.as_ref()?.uid).filter(|workload| workload.holds)?;
-        Some(workload.to_string())
-    }
-
-    /// An eviction names its pod and does not show it.
-    async fn fetch(&self, namespace: &str, name: &str) -> Result<Option<Value>, kube::Error> {
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
-        let request = HttpRequest::get(path).body(Vec::new()).map_err(kube::Error::HttpError)?;
-        match self.client.request(request).await {
-            Ok(pod) => Ok(Some(pod)),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            Err(error) => Err(error),
         }
     }
 }

@@ -16,6 +16,7 @@ use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::Client;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use safepoint_api::names::kubernetes::CONTROLLER_REVISION_HASH;
+use safepoint_api::names::kusionstack::{DELETE_TIMESTAMP, TO_DELETE};
 use safepoint_api::names::safepoint::END_WISHED;
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde_json::json;
@@ -23,6 +24,7 @@ use serde_json::json;
 use super::wish::{Asker, Wish};
 use crate::clock::Clock;
 use crate::facts::{Count, Facts};
+use crate::lifecycle::WISH;
 use crate::pod::Owner;
 use crate::seen::{PodFacts, Seen, Uid};
 pub(super) use wanted::surplus;
@@ -110,12 +112,17 @@ impl Janitor {
                 if found.metadata.uid.as_deref() != Some(&**uid) {
                     return Ok(false);
                 }
-                Ok(!self.is_wanted_gone(round, &found).await?)
+                Ok(!self.is_wanted_gone(round, &found, wish.is_by_taint()).await?)
             }
         }
     }
 
-    async fn is_wanted_gone(&self, round: &mut Round, pod: &Pod) -> Result<bool, kube::Error> {
+    async fn is_wanted_gone(
+        &self,
+        round: &mut Round,
+        pod: &Pod,
+        by_taint: bool,
+    ) -> Result<bool, kube::Error> {
         let namespace = pod.metadata.namespace.clone().unwrap_or_default();
         let namespace_ending = match round.namespaces.get(&namespace) {
             Some(ending) => *ending,
@@ -146,7 +153,7 @@ impl Janitor {
             }
         };
         Ok(is_wanted_gone(
-            &Ground { pod, node: node.as_ref(), namespace_ending, now: self.clock.now() },
+            &Ground { pod, node: node.as_ref(), namespace_ending, by_taint, now: self.clock.now() },
             above,
         ))
     }
@@ -194,8 +201,12 @@ impl Janitor {
     /// Takes a wish off, unless it has been written anew since it was looked at.
     async fn withdraw(&self, uid: &Uid, pod: &PodFacts, wish: &Wish) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &pod.namespace);
-        let change = json!({"metadata": {"uid": &**uid, "resourceVersion": &*pod.version,
+        let mut change = json!({"metadata": {"uid": &**uid, "resourceVersion": &*pod.version,
             "annotations": {END_WISHED: null}}});
+        if pod.through_lifecycle {
+            change["metadata"]["labels"] = json!({TO_DELETE: null});
+            change["metadata"]["annotations"] = json!({WISH: null, DELETE_TIMESTAMP: null});
+        }
         match pods.patch_metadata(&pod.name, &PatchParams::default(), &Patch::Merge(change)).await {
             Ok(_) => {
                 let (namespace, pod, by) = (&*pod.namespace, &*pod.name, &wish.by);

@@ -132,7 +132,7 @@ fn causes<'a>(pod: &Pod, gate: &'a NodeGateStatus, request: &Request<'_>) -> Vec
     causes
 }
 
-fn covers(scope: &Scope, pod: &Pod) -> bool {
+pub(crate) fn covers(scope: &Scope, pod: &Pod) -> bool {
     match scope.kind {
         ScopeKind::Node => true,
         ScopeKind::Namespace => scope.namespace.as_ref() == Some(&pod.namespace),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use safepoint_api::names::kusionstack::TO_DELETE;
 use safepoint_api::names::safepoint::END_WISHED;
 use safepoint_api::node_gate::{Hold, Origin};
 use serde_json::{Value, json};
@@ -14,24 +15,42 @@ use crate::webhook::Denial;
 /// So many holders are named; a sentence is to be read.
 const NAMED: usize = 3;
 
+/// What happens when the pod is released.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Way {
+    /// Its node ends it.
+    Node,
+    /// It is taken out of service first, and then deleted.
+    Lifecycle,
+    /// The same, once somebody asks again: that it is wished could not be written.
+    Unnoted,
+}
+
 /// The refusal. An eviction gets the answer of a disruption budget, so that `kubectl drain` waits and asks again; a deletion
 /// is in conflict with the state that the pod's node is in.
-pub(crate) fn denial(pod: &Pod, causes: &[Cause<'_>], how: How) -> Denial {
-    let (code, reason) = match how {
-        How::Eviction => (429, "TooManyRequests"),
-        How::Delete => (409, "Conflict"),
+pub(crate) fn denial(pod: &Pod, causes: &[Cause<'_>], how: How, way: Way) -> Denial {
+    let (code, reason) = match (how, way) {
+        (How::Eviction, _) => (429, "TooManyRequests"),
+        (How::Delete, Way::Unnoted) => (503, "ServiceUnavailable"),
+        (How::Delete, _) => (409, "Conflict"),
     };
     let each = causes.iter().map(|cause| json!({"reason": word(cause), "message": because(pod, cause)}));
     let details =
         json!({"kind": "pods", "name": pod.name, "uid": pod.uid, "causes": each.collect::<Vec<Value>>()});
-    Denial { code, reason, message: sentence(pod, causes), details }
+    Denial { code, reason, message: sentence(pod, causes, way), details }
 }
 
-fn sentence(pod: &Pod, causes: &[Cause<'_>]) -> String {
+fn sentence(pod: &Pod, causes: &[Cause<'_>], way: Way) -> String {
     let Pod { namespace, name, .. } = pod;
     let mut text = format!("pod {namespace}/{name} does not end now because ");
     list(&mut text, causes.iter().map(|cause| because(pod, cause)));
-    text.push_str("; the wish is noted and the pod ends when it is released (");
+    text.push_str(match way {
+        Way::Node => "; the wish is noted and the pod ends when it is released (",
+        Way::Lifecycle => {
+            "; the wish is noted and the pod goes through its lifecycle and ends when it is released ("
+        }
+        Way::Unnoted => "; the wish could not be noted: ask again, then the pod ends when it is released (",
+    });
     let mut ways: Vec<String> = Vec::new();
     for way in causes.iter().flat_map(|cause| remedies(pod, cause)) {
         if !ways.contains(&way) {
@@ -39,10 +58,17 @@ fn sentence(pod: &Pod, causes: &[Cause<'_>]) -> String {
         }
     }
     list(&mut text, ways.into_iter());
-    let _ = write!(
-        text,
-        "), unless the wish is withdrawn (`kubectl annotate pod {name} -n {namespace} {END_WISHED}-`)"
-    );
+    let _ = match way {
+        Way::Node => write!(
+            text,
+            "), unless the wish is withdrawn (`kubectl annotate pod {name} -n {namespace} {END_WISHED}-`)"
+        ),
+        Way::Lifecycle => write!(
+            text,
+            "), unless the wish is withdrawn (`kubectl label pod {name} -n {namespace} {TO_DELETE}-`)"
+        ),
+        Way::Unnoted => write!(text, ")"),
+    };
     text
 }
 
@@ -151,7 +177,7 @@ mod tests {
     fn the_sentence_says_who_why_since_when_how_to_release_and_how_to_withdraw() {
         let freeze = hold("lift-42", "Remote", "Node");
         let causes = [Cause::Frozen { settled: true, by: vec![&freeze] }];
-        let denial = denial(&pod(), &causes, How::Delete);
+        let denial = denial(&pod(), &causes, How::Delete, Way::Node);
         assert_eq!(
             denial.message,
             "pod shop/web-1 does not end now because node rover-7 is frozen by flight-control since \
@@ -171,7 +197,7 @@ mod tests {
             Cause::Held(&other),
             Cause::Annotated,
         ];
-        let text = sentence(&pod(), &causes);
+        let text = sentence(&pod(), &causes, Way::Node);
         assert!(text.contains("node rover-7 is being frozen by flight-control"), "{text}");
         assert!(text.contains("), it is held on node rover-7 by flight-control since"), "{text}");
         assert!(text.contains(" and pod shop/web-1 is annotated to hold its upgrades; "), "{text}");
@@ -182,14 +208,34 @@ mod tests {
 
     #[test]
     fn a_freeze_that_nobody_is_known_for_is_ended_through_the_cluster() {
-        let text = sentence(&pod(), &[Cause::Frozen { settled: true, by: vec![] }]);
+        let text = sentence(&pod(), &[Cause::Frozen { settled: true, by: vec![] }], Way::Node);
         assert!(text.contains("because node rover-7 is frozen; the wish"), "{text}");
         assert!(text.contains("(`safepoint node unfreeze rover-7`)"), "{text}");
     }
 
     #[test]
+    fn a_pod_with_a_lifecycle_is_told_in_the_same_sentence_what_follows_the_release() {
+        let text = sentence(&pod(), &[Cause::Frozen { settled: true, by: vec![] }], Way::Lifecycle);
+        assert_eq!(
+            text,
+            "pod shop/web-1 does not end now because node rover-7 is frozen; the wish is noted and the pod goes through \
+             its lifecycle and ends when it is released (`safepoint node unfreeze rover-7`), unless the wish is \
+             withdrawn (`kubectl label pod web-1 -n shop collaset.kusionstack.io/to-delete-`)"
+        );
+    }
+
+    #[test]
+    fn a_wish_that_could_not_be_noted_is_not_said_to_be() {
+        let unnoted = |how| denial(&pod(), &[Cause::Annotated], how, Way::Unnoted);
+        assert_eq!((unnoted(How::Delete).code, unnoted(How::Eviction).code), (503, 429));
+        let text = unnoted(How::Delete).message;
+        assert!(text.contains("; the wish could not be noted: ask again") && text.ends_with("`)"), "{text}");
+        assert!(!text.contains("the wish is noted"), "{text}");
+    }
+
+    #[test]
     fn an_eviction_is_answered_as_a_disruption_budget_answers() {
-        let denial = denial(&pod(), &[Cause::Annotated], How::Eviction);
+        let denial = denial(&pod(), &[Cause::Annotated], How::Eviction, Way::Node);
         assert_eq!((denial.code, denial.reason), (429, "TooManyRequests"));
         assert_eq!(denial.details["causes"][0]["reason"], "HoldUpgrade");
     }

@@ -6,6 +6,12 @@ use serde::{Deserialize, Serialize};
 /// A wish is not written anew more often than this: who is put off asks again every few seconds.
 const REWRITTEN: SignedDuration = SignedDuration::from_secs(30);
 
+/// Who deletes pods that do not tolerate a taint: in older and newer clusters.
+const TAINT_EVICTORS: [&str; 2] = [
+    "system:serviceaccount:kube-system:node-controller",
+    "system:serviceaccount:kube-system:taint-eviction-controller",
+];
+
 /// Who asked for a pod's end, when, and how.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Wish {
@@ -14,6 +20,10 @@ pub(crate) struct Wish {
     /// The user name.
     pub(crate) by: String,
     pub(crate) how: How,
+    /// The value of the label that asks for the deletion, where that goes through the lifecycle: a label that somebody else puts
+    /// on later is not of this wish.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) label: Option<String>,
 }
 
 /// How the end was asked for.
@@ -42,7 +52,17 @@ pub(crate) enum Asker {
 impl Wish {
     /// A wish of this second: nobody reads more of it.
     pub(crate) fn new(now: Timestamp, by: String, how: How) -> Self {
-        Self { at: Timestamp::from_second(now.as_second()).unwrap_or(now), by, how }
+        Self { at: Timestamp::from_second(now.as_second()).unwrap_or(now), by, how, label: None }
+    }
+
+    /// The same, for a label with this value.
+    pub(crate) fn labelled(self, label: Option<&str>) -> Self {
+        Self { label: label.map(str::to_owned), ..self }
+    }
+
+    /// Whether a label with this value was put on for it. Older hubs did not say for which.
+    pub(crate) fn is_of(&self, label: &str) -> bool {
+        self.label.as_deref().is_none_or(|own| own == label)
     }
 
     /// Reads an annotation. One that a person wrote by hand, in whatever form, is no wish of ours.
@@ -62,6 +82,11 @@ impl Wish {
             How::Delete if is_control_plane(&self.by) => Asker::Controller,
             How::Delete => Asker::Person,
         }
+    }
+
+    /// Whether a taint of the node drove the pod out. Where all controllers go by one name nobody can tell.
+    pub(crate) fn is_by_taint(&self) -> bool {
+        self.how == How::Delete && TAINT_EVICTORS.contains(&&*self.by)
     }
 
     /// Whether this one is to be written where the other stands already.
@@ -86,17 +111,21 @@ mod tests {
     use super::*;
 
     fn wish(by: &str, how: How, seconds: i64) -> Wish {
-        Wish { at: Timestamp::from_second(1_794_700_800 + seconds).unwrap(), by: by.into(), how }
+        Wish { at: Timestamp::from_second(1_794_700_800 + seconds).unwrap(), by: by.into(), how, label: None }
     }
 
     const CONTROLLER: &str = "system:serviceaccount:kube-system:replicaset-controller";
 
     #[test]
     fn a_wish_is_read_as_it_was_written() {
-        let wish = wish("jane", How::Eviction, 0);
-        assert_eq!(wish.write(), r#"{"at":"2026-11-15T00:00:00Z","by":"jane","how":"eviction"}"#);
-        assert_eq!(Wish::read(&wish.write()), Some(wish));
+        let evicted = wish("jane", How::Eviction, 0);
+        assert_eq!(evicted.write(), r#"{"at":"2026-11-15T00:00:00Z","by":"jane","how":"eviction"}"#);
+        assert_eq!(Wish::read(&evicted.write()), Some(evicted));
         assert_eq!(Wish::read("yes"), None);
+        let labelled = wish("jane", How::Delete, 0).labelled(Some("17"));
+        assert_eq!(Wish::read(&labelled.write()), Some(labelled.clone()));
+        assert!(labelled.is_of("17") && !labelled.is_of("18"));
+        assert!(wish("jane", How::Delete, 0).is_of("18"), "nobody has said of which it is");
     }
 
     #[test]

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
 use kube::api::{Api, Patch, PatchParams};
@@ -19,7 +18,7 @@ use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
-use super::janitor::surplus;
+use super::held::{Asks, is_one_too_many};
 use super::wish::Wish;
 use crate::backoff::Backoff;
 use crate::facts::{Count, Facts};
@@ -30,8 +29,6 @@ use crate::seen::Seen;
 const QUEUE: usize = 4_096;
 /// So many are written at once.
 const AT_ONCE: usize = 8;
-/// Who deletes what a ReplicaSet has too many.
-const REPLICA_SETS: &str = "system:serviceaccount:kube-system:replicaset-controller";
 /// So often a note is tried; whoever still wants the end asks again.
 const ATTEMPTS: usize = 6;
 
@@ -123,24 +120,14 @@ impl Module for WishWriter {
 impl WishWriter {
     async fn write(&self, note: Note) {
         let uid = note.uid.clone();
-        if self.is_one_too_many(&note).await {
+        let by = &*note.wish.by;
+        let asks = Asks { namespace: &note.namespace, uid: &note.uid, owner: note.owner.as_ref(), by };
+        if note.known.is_none() && is_one_too_many(&self.client, &self.seen, asks).await {
             tracing::debug!(pod = note.name, "as many pods of the ReplicaSet carry a wish as are to go");
         } else {
             self.put(note).await;
         }
         self.wishes.under_way().remove(&uid);
-    }
-
-    /// Whether a ReplicaSet has wished the ends of enough others. Where that cannot be told it has not, and the janitor counts.
-    async fn is_one_too_many(&self, note: &Note) -> bool {
-        let Some(owner) = &note.owner else { return false };
-        if note.wish.by != REPLICA_SETS || note.known.is_some() {
-            return false;
-        }
-        let sets: Api<ReplicaSet> = Api::namespaced(self.client.clone(), &note.namespace);
-        let Ok(Some(set)) = sets.get_opt(&owner.name).await else { return false };
-        let wished = self.seen.index().wished_beside(&note.uid, &owner.uid);
-        surplus(&set).is_some_and(|surplus| usize::try_from(surplus).is_ok_and(|surplus| wished >= surplus))
     }
 
     async fn put(&self, note: Note) {
@@ -179,7 +166,7 @@ mod tests {
     fn note(by: &str, how: How, seconds: i64, known: Option<Wish>) -> Note {
         let at = Timestamp::from_second(1_794_700_800 + seconds).unwrap();
         Note {
-            wish: Wish { at, by: by.into(), how },
+            wish: Wish { at, by: by.into(), how, label: None },
             known,
             namespace: "shop".into(),
             name: "web-1".into(),

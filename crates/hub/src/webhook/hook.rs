@@ -28,6 +28,10 @@ pub struct Entry {
     pub flavour: Flavour,
     /// Which requests it is asked about.
     pub rules: Vec<Rule>,
+    /// Labels that the object has, as it is or as it will be; none: every object.
+    pub labels: &'static [(&'static str, &'static str)],
+    /// A condition on the request in CEL, with a name, if there is one.
+    pub condition: Option<(&'static str, &'static str)>,
     /// What asking it does beside the answer.
     pub side_effects: SideEffects,
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use futures::StreamExt;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ServiceReference, ValidatingWebhook,
-    ValidatingWebhookConfiguration, WebhookClientConfig,
+    MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ServiceReference,
+    ValidatingWebhook, ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement, ObjectMeta};
 use kube::api::{Api, PostParams};
@@ -122,6 +122,12 @@ impl Registration {
         };
         let namespaces =
             LabelSelector { match_expressions: Some(vec![elsewhere]), ..LabelSelector::default() };
+        let labels = entry.labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let labels = Some(labels.collect()).filter(|labels: &BTreeMap<String, String>| !labels.is_empty());
+        let objects = LabelSelector { match_labels: labels, ..LabelSelector::default() };
+        let conditions = entry.condition.map(|(name, expression)| {
+            vec![MatchCondition { name: name.to_owned(), expression: expression.to_owned() }]
+        });
         MutatingWebhook {
             name: entry.name.to_owned(),
             admission_review_versions: vec!["v1".to_owned()],
@@ -131,10 +137,10 @@ impl Registration {
                 url,
             },
             failure_policy: Some("Ignore".to_owned()),
-            match_conditions: None,
+            match_conditions: conditions,
             match_policy: Some("Equivalent".to_owned()),
             namespace_selector: Some(namespaces),
-            object_selector: Some(LabelSelector::default()),
+            object_selector: Some(objects),
             reinvocation_policy: None,
             rules: Some(rules.collect()),
             side_effects: entry.side_effects.word().to_owned(),

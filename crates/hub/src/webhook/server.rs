@@ -34,6 +34,8 @@ use crate::facts::Facts;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// An answer that takes longer would come too late; a warning at least tells why nothing was said.
 const THINKING: Duration = Duration::from_millis(1_700);
+/// What a refusal writes before it is said is given up then: that it is a refusal is known by then, and has to be said in time.
+pub(crate) const NOTING: Duration = Duration::from_millis(1_400);
 /// A client that has not finished its handshake by then is let go.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long answers may take to finish when the server ends.

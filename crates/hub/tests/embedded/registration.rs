@@ -20,7 +20,10 @@ async fn a_configuration_says_that_a_hub_that_is_away_is_passed_over() {
     let validating: Api<ValidatingWebhookConfiguration> = Api::all(world.admin.clone());
     let hooks = validating.get(NAME).await.unwrap().webhooks.unwrap();
     let hold = &hooks[0];
-    assert_eq!((hooks.len(), &*hold.name), (1, "hold.safepoint.dev"));
+    let names: Vec<&str> = hooks.iter().map(|hook| &*hook.name).collect();
+    let pods = "validating-pod.apps.kusionstack.io";
+    assert_eq!(names, ["hold.safepoint.dev", "static-pods.safepoint.dev", pods]);
+    assert!(hooks.iter().all(|hook| hook.failure_policy.as_deref() == Some("Ignore")));
     let url = hold.client_config.url.as_deref().unwrap();
     assert!(url.starts_with(&format!("https://{}/", hub.address)) && url.ends_with("/hold"), "{url}");
     assert_eq!((hold.failure_policy.as_deref(), hold.timeout_seconds), (Some("Ignore"), Some(2)));
@@ -28,7 +31,13 @@ async fn a_configuration_says_that_a_hub_that_is_away_is_passed_over() {
     let mutating: Api<MutatingWebhookConfiguration> = Api::all(world.admin.clone());
     let hooks = mutating.get(NAME).await.unwrap().webhooks.unwrap();
     assert_eq!((&*hooks[0].name, &*hooks[0].side_effects), ("carry.safepoint.dev", "None"));
-    assert_eq!(hooks[0].failure_policy.as_deref(), Some("Ignore"));
+    assert!(hooks.iter().all(|hook| hook.failure_policy.as_deref() == Some("Ignore")));
+    // Pods that do not take part in the lifecycle are not asked about, and nothing that a kubelet writes.
+    assert_eq!(hooks[1].name, "mutating-pod.apps.kusionstack.io");
+    let labels = hooks[1].object_selector.as_ref().unwrap().match_labels.as_ref().unwrap();
+    assert_eq!(labels["kusionstack.io/control"], "true");
+    let conditions = hooks[1].match_conditions.as_ref().unwrap();
+    assert!(conditions[0].expression.contains("system:nodes"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,6 +81,8 @@ impl Hook for NoSecretsHere {
             path: "/names",
             flavour: Flavour::Validating,
             rules: vec![Rule::core("configmaps", &["CREATE"])],
+            labels: &[],
+            condition: None,
             side_effects: SideEffects::None,
         }
     }

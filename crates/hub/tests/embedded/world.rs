@@ -1,5 +1,9 @@
 //! A cluster in this process: the embedded API, a node, and pods on it that nobody runs.
 
+use std::sync::{Arc, Mutex};
+
+use axum::Json;
+use axum::routing::get;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, DeleteParams, EvictParams, Patch, PatchParams, PostParams, PropagationPolicy};
 use kube::{Client, ResourceExt};
@@ -54,6 +58,18 @@ impl World {
     pub(crate) fn act_as(&self, name: &str) -> Client {
         let user = User { name: name.into(), groups: vec!["system:masters".into()], ..User::admin() };
         Client::new(self.api.router(user), "default")
+    }
+
+    /// The administrator's client, on an API that has this disruption budget, which this one has none of.
+    pub(crate) fn with_budget(&self, budget: &Arc<Mutex<Value>>) -> Client {
+        let budget = Arc::clone(budget);
+        let list = move || async move {
+            let items = [budget.lock().unwrap().clone()];
+            let kind = "PodDisruptionBudgetList";
+            Json(json!({"apiVersion": "policy/v1", "kind": kind, "metadata": {}, "items": items}))
+        };
+        let path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+        Client::new(self.api.router(User::admin()).route(path, get(list)), "default")
     }
 
     /// A client of the node.

@@ -12,6 +12,7 @@ use kube::core::NamespaceResourceScope;
 use kube::{Client, Config, Resource, ResourceExt};
 use safepoint_api::NodeGate;
 use safepoint_api::names::safepoint::END_WISHED;
+use safepoint_hub::{Features, Options as HubOptions};
 use safepoint_testkit::{ControlPlane, Options, fresh_name};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -78,8 +79,10 @@ pub(crate) fn shared(test: impl AsyncFnOnce(World<'_>)) {
     static SHARED: OnceLock<(Plane, RunningHub)> = OnceLock::new();
     let (plane, hub) = SHARED.get_or_init(|| {
         let plane = Plane::start();
-        let hub =
-            plane.runtime.block_on(async { RunningHub::leading(options(&plane.client(None).await)).await });
+        let hub = plane.runtime.block_on(async {
+            let features = Features { grace_delete: true };
+            RunningHub::leading(HubOptions { features, ..options(&plane.client(None).await) }).await
+        });
         (plane, hub)
     });
     plane.runtime.block_on(async {

@@ -30,7 +30,9 @@ impl RunningHub {
     /// Starts a hub that leads, and waits until the webhooks are registered.
     pub(crate) async fn leading(options: Options) -> Self {
         let hub = Self::start(options).await;
-        for module in ["registration", "carrying", "surfacing", "janitor", "gates"] {
+        for module in
+            ["registration", "carrying", "surfacing", "janitor", "gates", "lifecycle", "transition-rules"]
+        {
             hub.until(module).await;
         }
         hub

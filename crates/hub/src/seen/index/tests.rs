@@ -50,6 +50,20 @@ fn a_workload_that_is_armed_or_disarmed_has_its_pods_looked_at_and_no_others() {
 }
 
 #[test]
+fn a_label_that_somebody_put_on_later_is_not_of_the_wish_before() {
+    let wished = |label: Option<&str>| {
+        let wish = r#"{"at":"2026-11-15T00:00:00Z","by":"jane","how":"eviction","label":"17"}"#;
+        let mut meta =
+            meta("p1", Some(("ReplicaSet", "r")), json!({"safepoint.dev/lifecycle-end-wished": wish}));
+        meta.labels = label.map(|label| [(TO_DELETE.to_owned(), label.to_owned())].into());
+        let mut index = Index::default();
+        index.apply(Kind::Pod, meta);
+        index.wished().count()
+    };
+    assert_eq!((wished(Some("17")), wished(Some("18")), wished(None)), (1, 0, 0));
+}
+
+#[test]
 fn a_pod_finds_its_workload_through_its_replica_set_in_whatever_order_they_come() {
     let mut index = Index::default();
     assert_eq!(uids(index.apply(Kind::Pod, meta("p1", Some(("ReplicaSet", "r")), json!({})))), ["p1"]);

@@ -18,6 +18,8 @@ pub(super) struct Ground<'a> {
     pub(super) pod: &'a Pod,
     pub(super) node: Option<&'a Node>,
     pub(super) namespace_ending: bool,
+    /// Whether it was a taint that it was wished for.
+    pub(super) by_taint: bool,
     pub(super) now: Timestamp,
 }
 
@@ -42,7 +44,7 @@ pub(super) fn is_wanted_gone(ground: &Ground<'_>, above: &mut Above) -> bool {
     let Some(node) = ground.node else { return true };
     ground.namespace_ending
         || is_driven_out(ground.pod, node, ground.now)
-        || above.wants_gone(ground.pod, node)
+        || above.wants_gone(ground.pod, node, ground.by_taint)
 }
 
 // === impl Above ===
@@ -52,9 +54,10 @@ impl Above {
         surplus(set).map_or(Self::Nobody, |surplus| Self::ReplicaSet { surplus })
     }
 
-    fn wants_gone(&mut self, pod: &Pod, node: &Node) -> bool {
+    fn wants_gone(&mut self, pod: &Pod, node: &Node, by_taint: bool) -> bool {
         match self {
-            Self::Nobody => true,
+            // Nobody here knows what a controller of another kind wants; but a taint that is lifted is no ground for anybody.
+            Self::Nobody => !by_taint,
             Self::ReplicaSet { surplus } => {
                 let wanted = *surplus > 0;
                 *surplus -= i32::from(wanted);

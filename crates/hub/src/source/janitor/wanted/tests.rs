@@ -23,7 +23,21 @@ fn now() -> Timestamp {
 }
 
 fn gone(pod: &Pod, node: &Node, above: &mut Above) -> bool {
-    is_wanted_gone(&Ground { pod, node: Some(node), namespace_ending: false, now: now() }, above)
+    let ground = Ground { pod, node: Some(node), namespace_ending: false, by_taint: false, now: now() };
+    is_wanted_gone(&ground, above)
+}
+
+#[test]
+fn a_taint_that_is_lifted_keeps_a_pod_of_nobody_that_it_drove_out() {
+    let pod = pod("job-1", "", json!([]));
+    let gone = |node: &Node, by_taint: bool| {
+        let ground = Ground { pod: &pod, node: Some(node), namespace_ending: false, by_taint, now: now() };
+        is_wanted_gone(&ground, &mut Above::Nobody)
+    };
+    let tainted = node(json!({"spec": {"taints": [{"key": "a", "effect": "NoExecute"}]}}));
+    assert!(gone(&tainted, true));
+    assert!(!gone(&node(json!({})), true));
+    assert!(gone(&node(json!({})), false), "somebody else's ground is not known");
 }
 
 fn replica_set(wanted: i32, live: i32, more: Value) -> Above {
@@ -169,8 +183,8 @@ fn a_taint_that_is_tolerated_for_a_time_drives_out_when_that_is_over() {
 fn a_namespace_that_ends_and_a_node_that_is_gone_are_grounds() {
     let pod = pod("web-1", "", json!([]));
     let here = node(json!({}));
-    let ending = Ground { pod: &pod, node: Some(&here), namespace_ending: true, now: now() };
+    let ending = Ground { pod: &pod, node: Some(&here), namespace_ending: true, by_taint: false, now: now() };
     assert!(is_wanted_gone(&ending, &mut replica_set(1, 1, json!({}))));
-    let gone = Ground { pod: &pod, node: None, namespace_ending: false, now: now() };
+    let gone = Ground { pod: &pod, node: None, namespace_ending: false, by_taint: false, now: now() };
     assert!(is_wanted_gone(&gone, &mut replica_set(1, 1, json!({}))));
 }

@@ -1,0 +1,155 @@
+//! A StaticPod's spec, as the controller goes by it. Pure.
+//!
+//! The controller and the webhook convert by the same function: what the webhook lets through is what can be carried out, and
+//! what came while no webhook answered is refused by the controller in the same words.
+
+mod check;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use safepoint_api::static_pod::{CordonedNodes, PodTemplate, StaticPodSpec, StrategyType, Unselected};
+use safepoint_core::rollout::{Canary, Cordoned, Order, Retry, Share, Strategy};
+use safepoint_core::{Revision, Span, Timestamp};
+
+use super::slim::moment;
+
+/// What a StaticPod wants.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Wanted {
+    /// The static pod's name on each node.
+    pub(crate) static_pod: String,
+    /// Its manifest's file name without `.yaml`.
+    pub(crate) manifest: String,
+    pub(crate) template: PodTemplate,
+    pub(crate) order: Order,
+    /// Labels of the nodes that go first.
+    pub(crate) canary: Option<BTreeMap<String, String>>,
+    /// Labels of the nodes that get it if they lack it.
+    pub(crate) install: Option<BTreeMap<String, String>>,
+    /// Whether what was installed is taken away where it is not wanted any more.
+    pub(crate) remove: bool,
+    /// How many earlier revisions are kept.
+    pub(crate) history: usize,
+}
+
+/// What cannot be carried out, and where it stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Problem {
+    /// Such as `spec.template.spec.containers[0].image`.
+    pub(crate) field: String,
+    pub(crate) text: String,
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    /// Reads a spec, and says everything that is wrong with it.
+    pub(crate) fn read(spec: &StaticPodSpec) -> Result<Self, Vec<Problem>> {
+        let mut problems = check::template(&spec.template);
+        if spec
+            .template
+            .metadata
+            .as_ref()
+            .and_then(|meta| meta.name.as_ref())
+            .is_some_and(|name| *name != spec.static_pod_name)
+        {
+            let text = format!("must be left out or {:?}", spec.static_pod_name);
+            problems.push(Problem { field: "spec.template.metadata.name".into(), text });
+        }
+        problems.extend(check::names(&spec.static_pod_name, &spec.static_pod_manifest));
+        let strategy = &spec.upgrade_strategy;
+        let mut share = |value: &IntOrString, field: &str, least: u32| {
+            let read = read_share(value, least);
+            if read.is_none() {
+                let field = format!("spec.upgradeStrategy.{field}");
+                let text = format!("must be a number from {least} up or a share from {least}% to 100%");
+                problems.push(Problem { field, text });
+            }
+            read
+        };
+        let budget = share(&strategy.max_unavailable, "maxUnavailable", 1);
+        let stop = strategy.stop_after_failed.as_ref().map(|stop| share(stop, "stopAfterFailed", 0));
+        let (Some(budget), true) = (budget, problems.is_empty()) else { return Err(problems) };
+        let span = |seconds: Option<i32>| {
+            seconds.map(|seconds| Span::from_secs(seconds.max(0).unsigned_abs().into()))
+        };
+        let usual = Retry::default();
+        let order = Order {
+            strategy: match strategy.type_ {
+                StrategyType::AdvancedRollingUpdate => Strategy::Rolling,
+                StrategyType::Ota => Strategy::Ota,
+            },
+            budget,
+            paused: spec.paused,
+            canary: strategy
+                .canary
+                .as_ref()
+                .map(|canary| Canary { wait: span(canary.wait_seconds).unwrap_or(Span::ZERO) }),
+            stop: stop.flatten(),
+            retry: Retry {
+                limit: strategy.retry.and_then(|retry| retry.limit?.try_into().ok()).unwrap_or(usual.limit),
+                base: strategy.retry.and_then(|retry| span(retry.backoff_seconds)).unwrap_or(usual.base),
+                cap: usual.cap,
+            },
+            min_ready: span(strategy.min_ready_seconds).unwrap_or(Span::ZERO),
+            cordoned: match strategy.cordoned {
+                Some(CordonedNodes::Defer) => Cordoned::Defer,
+                Some(CordonedNodes::Upgrade) | None => Cordoned::Upgrade,
+            },
+            restarted: spec.restarted_at.as_ref().map(moment),
+            ..Order::new(Revision::from(spec.template.revision()))
+        };
+        Ok(Self {
+            static_pod: spec.static_pod_name.clone(),
+            manifest: spec.static_pod_manifest.clone(),
+            template: spec.template.clone(),
+            order,
+            canary: strategy.canary.as_ref().map(|canary| canary.node_selector.clone()),
+            install: strategy.install.as_ref().map(|install| install.node_selector.clone()),
+            remove: strategy
+                .install
+                .as_ref()
+                .is_some_and(|install| install.unselected == Some(Unselected::Remove)),
+            history: usize::try_from(spec.revision_history_limit).unwrap_or_default(),
+        })
+    }
+
+    pub(crate) fn revision(&self) -> &Revision {
+        &self.order.target
+    }
+
+    /// When a span is over, counted from a moment.
+    pub(crate) fn retry_at(&self, attempt: u32, failed: Timestamp) -> Timestamp {
+        Timestamp(failed.0.saturating_add_unsigned(self.order.retry.after(attempt).0))
+    }
+}
+
+fn read_share(value: &IntOrString, least: u32) -> Option<Share> {
+    match value {
+        IntOrString::Int(number) => {
+            u32::try_from(*number).ok().filter(|number| *number >= least).map(Share::Number)
+        }
+        IntOrString::String(text) => {
+            let percent: u32 = text.strip_suffix('%')?.parse().ok()?;
+            Some(Share::Percent(percent)).filter(|_| (least..=100).contains(&percent))
+        }
+    }
+}
+
+// === impl Problem ===
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.text)
+    }
+}
+
+/// All problems as one sentence.
+pub(crate) fn sentence(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+pub(crate) mod tests;
