@@ -1,5 +1,7 @@
 //! The client: a method for each path of the node API.
 
+mod static_pods;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -32,17 +32,29 @@
 //! - [`scope`]: what a hold covers.
 //! - [`Error`]: what went wrong. A refusal carries the agent's [`Failure`] with its reason.
 //!
+//! With the feature `lifecycle`, for programs in a cluster that change pods, or that look after something around them such as a
+//! load balancer:
+//!
+//! - `operation`: asks for a pod to be taken out of service, waits until it may act, and gives it back.
+//! - `cooperation`: keeps something switched on while a pod is in service, and switches it off before anybody acts.
+//!
 //! The bodies are those of `safepoint-api`. It leaves the choice of a Kubernetes version to binaries: a program that uses
 //! this crate enables one of the `v1_*` features of `k8s-openapi`, for example
 //! `k8s-openapi = { version = "0.29", features = ["v1_35"] }`.
 
 pub mod blocking;
+#[cfg(feature = "lifecycle")]
+pub mod cooperation;
+#[cfg(feature = "lifecycle")]
+pub mod operation;
 pub mod scope;
 
 mod client;
 mod error;
 mod events;
 mod hold;
+#[cfg(feature = "lifecycle")]
+mod pods;
 mod socket;
 mod transport;
 
@@ -58,3 +70,8 @@ pub use socket::{ENVIRONMENT, socket};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/sdk.md")]
 struct Guide;
+
+/// The guide for authors of controllers; its examples are compiled as well.
+#[cfg(all(doctest, feature = "lifecycle"))]
+#[doc = include_str!("../../../docs/operations.md")]
+struct OperationsGuide;
