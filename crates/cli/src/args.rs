@@ -49,6 +49,12 @@ pub(crate) enum Command {
     /// While none runs, the nodes hold all the same.
     #[command(after_help = crate::hub::EXAMPLES)]
     Hub(crate::hub::HubArgs),
+    /// Bring one static pod of one node to a revision: the program of the hub's upgrade tasks.
+    ///
+    /// It runs in a pod that has the node's file system, on nodes with and without an agent. Killed at any moment it leaves
+    /// the old manifest or the new one, whole, and the next one goes on from there.
+    #[command(after_help = safepoint_daemon::TASK_EXAMPLES)]
+    StaticPodUpgrade(Box<safepoint_daemon::TaskArgs>),
     #[command(flatten)]
     Asking(Asking),
     /// Print a completion script for a shell.

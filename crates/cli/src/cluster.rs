@@ -17,6 +17,7 @@ use safepoint_api::node_gate::{NodeGateStatus, Order, OrderAnswer, OrderPhase, O
 use serde_json::{Value, json};
 
 use crate::problem::{Exit, Problem};
+pub(crate) use connect::{client, problem};
 pub(crate) use freeze::Freezing;
 
 /// How long a node may take to answer. One that is connected takes a second or two.

@@ -10,6 +10,7 @@ pub(crate) mod names;
 pub(crate) mod node;
 pub(crate) mod release;
 pub(crate) mod run;
+pub(crate) mod static_pod;
 pub(crate) mod status;
 pub(crate) mod unhold;
 pub(crate) mod unhold_upgrade;
@@ -72,6 +73,9 @@ pub(crate) enum Asking {
     /// List the parts of the agent, or start one of them afresh.
     #[command(after_help = modules::EXAMPLES)]
     Modules(modules::ModulesArgs),
+    /// Look at static pods, apply what waits for them, go back: on this machine, or through the cluster.
+    #[command(subcommand)]
+    StaticPod(static_pod::StaticPodCommand),
     /// Write manual pages into a folder.
     #[command(hide = true)]
     Man(man::ManArgs),
@@ -101,6 +105,7 @@ pub(crate) fn run(asking: Asking) -> ExitCode {
             Asking::Node(node::NodeCommand::Freeze(args)) => ended(node::freeze(args).await),
             Asking::Node(node::NodeCommand::Unfreeze(args)) => ended(node::unfreeze(args).await),
             Asking::Modules(args) => ended(modules::modules(args).await),
+            Asking::StaticPod(command) => ended(static_pod::static_pod(command).await),
             Asking::Man(args) => ended(man::man(&args)),
             // These two have exit codes of their own.
             Asking::Run(args) => run::run(args).await,

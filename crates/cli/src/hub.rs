@@ -10,7 +10,7 @@ use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config as KubeConfig};
 use safepoint_daemon::supervise;
-use safepoint_hub::{Address, Hub, Options};
+use safepoint_hub::{Address, Features, Hub, Options, Tasks};
 use safepoint_supervisor::{Config, Supervisor};
 
 /// The Service in front of the hub where nothing else is said.
@@ -42,6 +42,13 @@ pub(crate) struct HubArgs {
     /// something random.
     #[arg(long, value_name = "ID")]
     name: Option<String>,
+    /// The image that the upgrade tasks of static pods run. Left out: that of the hub's own pod.
+    #[arg(long, value_name = "IMAGE", env = "SAFEPOINT_TASK_IMAGE")]
+    task_image: Option<String>,
+    /// Features of the pod lifecycle, such as `GraceDeleteWebhook=true`: deletions and evictions of pods that take part go
+    /// through it.
+    #[arg(long, value_name = "NAME=true|false,…", default_value = "", hide_default_value = true)]
+    feature_gates: Features,
 }
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -50,6 +57,9 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
   # beside a cluster: the API server calls this machine
   safepoint hub --kubeconfig ~/.kube/config --webhook-url https://192.0.2.7:8443
+
+  # deletions of pods with a lifecycle go through it
+  safepoint hub --feature-gates GraceDeleteWebhook=true
 
 Environment:
   SAFEPOINT_LOG  what to log to standard error, for example `info` or `safepoint_hub=debug` (default: warn)";
@@ -72,6 +82,8 @@ async fn serve(args: &HubArgs, age: impl Fn() -> Duration) -> Result<()> {
         elected_as: Some(name.clone()),
         health: Some(args.health_address),
         critical: true,
+        tasks: Tasks::Image(args.task_image.clone()),
+        features: args.feature_gates,
         ..Options::new(client)
     })?;
     let (webhooks, health) = (hub.address(), hub.health_address().unwrap_or(args.health_address));

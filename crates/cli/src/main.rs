@@ -37,6 +37,13 @@ fn main() -> ExitCode {
             safepoint_daemon::log();
             ended(hub::run(&args, || begun.elapsed()))
         }
+        Command::StaticPodUpgrade(args) => {
+            safepoint_daemon::log();
+            match safepoint_daemon::upgrade_static_pod(&args) {
+                Ok(code) => code,
+                Err(error) => ended(Err(error)),
+            }
+        }
         Command::Asking(asking) => commands::run(asking),
         Command::Completion { shell } => {
             // Into memory first: a reader that closes the pipe early is not an error of ours.

@@ -20,7 +20,8 @@ use kube::Client;
 use safepoint_agent::{Agent, Answering, BoxError, Cluster};
 use safepoint_apiserver::{Api, Options, Server, ServerOptions, User};
 use safepoint_daemon::{options, supervise};
-use safepoint_hub::{Hub, Placement};
+use safepoint_hub::simulated::{self, Fleet};
+use safepoint_hub::{Hub, Placement, Tasks};
 use safepoint_supervisor::{Config, Ctx, Fault, Module, Spec, Supervisor};
 use tower::ServiceExt;
 
@@ -63,9 +64,16 @@ async fn serve(args: &UpArgs, age: impl Fn() -> Duration) -> Result<()> {
         let mut options = options(&args.node, &args.data.join("agent"), cluster)?;
         let data = std::path::absolute(&args.data).context("cannot tell where the data folder is")?;
         options.socket = data.join("agent.sock");
+        options.manifests.rules = args.rules.rules();
         // Its webhooks are called on the loopback, as they would be from another machine.
+        let program = std::env::current_exe().context("cannot tell which program this is")?;
+        let task =
+            [program.as_path(), "static-pod-upgrade".as_ref(), "--agent-socket".as_ref(), &options.socket];
         let hub = Hub::bind(safepoint_hub::Options {
             after: Some(API),
+            // Tasks run on the node of this machine, as processes like all its pods.
+            tasks: Tasks::Processes(task.map(|word| word.to_string_lossy().into_owned()).into()),
+            features: args.feature_gates,
             ..safepoint_hub::Options::new(admin.clone())
         })?;
         let (with_hub, hub) = hub.register(builder)?;
@@ -73,6 +81,14 @@ async fn serve(args: &UpArgs, age: impl Fn() -> Duration) -> Result<()> {
         (builder, registered) =
             Agent::new(options).register(with_hub.module(Placement { client: admin.clone(), after: API }));
         hubs = Some(hub);
+        if let Some(nodes) = args.simulated() {
+            let fleet = simulated::Options {
+                static_pods: if args.demo { vec![demo::beacon()] } else { Vec::new() },
+                after: Some(API),
+                ..simulated::Options::new(nodes)
+            };
+            builder = builder.module(Fleet::new(admin.clone(), fleet));
+        }
         places.node = Some((name, args.data.join("agent.sock")));
         agent = Some(registered);
     }
@@ -87,7 +103,7 @@ async fn serve(args: &UpArgs, age: impl Fn() -> Duration) -> Result<()> {
         // Nobody may be reading; that is no reason to stop.
         let _ = places.greet(age());
         if args.demo
-            && let Err(error) = demo::play(&admin, &places.kubeconfig).await
+            && let Err(error) = demo::play(&admin, &places.kubeconfig, args.simulated()).await
         {
             eprintln!("error: the demo cannot go on: {error:#}");
         }
@@ -133,7 +149,7 @@ impl Places {
                 "node            {node} (pods run as processes of this machine; nothing is isolated)"
             )?;
             writeln!(out, "node API        {}", socket.display())?;
-            writeln!(out, "try             safepoint {}status", flag(socket))?;
+            writeln!(out, "try             safepoint status{}", flag(socket))?;
         }
         writeln!(out, "and             kubectl --kubeconfig {} get namespaces", kubeconfig.display())?;
         writeln!(out, "ready in {} ms", age.as_millis())?;
@@ -145,7 +161,7 @@ impl Places {
 fn flag(socket: &Path) -> String {
     match socket == Path::new("./.safepoint/agent.sock") {
         true => String::new(),
-        false => format!("--socket {} ", socket.display()),
+        false => format!(" --socket {}", socket.display()),
     }
 }
 

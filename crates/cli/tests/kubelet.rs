@@ -10,13 +10,18 @@
 )]
 
 mod kubelet {
+    mod fleet;
     mod frozen;
+    mod hub;
     mod identity;
+    mod lifecycle;
     mod node;
     mod offline;
     mod others;
     mod passing;
     mod restarts;
+    mod rolling_restart;
     mod rollouts;
     mod source;
+    mod static_pods;
 }

@@ -15,6 +15,7 @@ mod node {
     mod faults;
     mod freeze;
     mod hold;
+    mod manifests;
     mod offline;
     mod orders;
     mod race;

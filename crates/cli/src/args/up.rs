@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use safepoint_daemon::NodeArgs;
+use safepoint_daemon::{NodeArgs, RulesArgs};
+use safepoint_hub::Features;
 
 /// What `safepoint up` was asked for.
 #[derive(Args, Debug)]
@@ -21,10 +22,40 @@ pub(crate) struct UpArgs {
     /// Only the Kubernetes API: no node, no placement, no definitions.
     #[arg(long, conflicts_with = "demo")]
     pub(crate) api_only: bool,
-    /// Play a small story: a pod `rover` at version 1, then version 2 pushed, and held.
+    /// Play a small story: a pod `rover` at version 1, then version 2 pushed, and held; and a static pod `beacon` that rolls
+    /// over a few simulated nodes.
     #[arg(long)]
     pub(crate) demo: bool,
+    /// Add so many simulated nodes: they run nothing, and do with static pods what real ones would. Left out: 8 with `--demo`,
+    /// else none.
+    #[arg(long, value_name = "N", conflicts_with = "api_only", value_parser = clap::value_parser!(u32).range(0..=20_000))]
+    pub(crate) nodes: Option<u32>,
+    /// Features of the pod lifecycle, such as `GraceDeleteWebhook=true`.
+    #[arg(
+        long,
+        value_name = "NAME=true|false,…",
+        default_value = "",
+        hide_default_value = true,
+        conflicts_with = "api_only"
+    )]
+    pub(crate) feature_gates: Features,
+    /// When the pod of a new manifest is good.
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
 }
+
+// === impl UpArgs ===
+
+impl UpArgs {
+    /// How many nodes are simulated, if any are.
+    pub(crate) fn simulated(&self) -> Option<usize> {
+        let nodes = self.nodes.unwrap_or(if self.demo { DEMO_NODES } else { 0 });
+        usize::try_from(nodes).ok().filter(|nodes| *nodes > 0)
+    }
+}
+
+/// Enough to see a window slide.
+const DEMO_NODES: u32 = 8;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   # run, with everything in ./.safepoint
@@ -32,6 +63,9 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
   # the same, with something to play with
   safepoint up --demo
+
+  # the same, with a static pod that rolls over two hundred simulated nodes
+  safepoint up --demo --nodes 200
 
   # look at it from another terminal
   safepoint status

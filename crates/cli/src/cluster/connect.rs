@@ -18,23 +18,27 @@ const NEARBY: &str = "./.safepoint/kubeconfig";
 impl Cluster {
     /// The gate of this node, through the cluster that a kubeconfig names.
     pub(crate) async fn connect(node: &str, access: &Access, quiet: bool) -> Result<Self, Problem> {
-        let file = access.kubeconfig.clone().or_else(nearby);
-        let read = match &file {
-            Some(file) => Kubeconfig::read_from(file),
-            None => Kubeconfig::read(),
-        };
-        let unreadable = |error: &dyn std::fmt::Display| {
-            let file = file.as_deref().map_or_else(|| "the kubeconfig".into(), Path::to_string_lossy);
-            Problem::failed(format!("cannot read {file}: {error}"))
-                .hint("say where it is with --kubeconfig or $KUBECONFIG")
-        };
-        let kubeconfig = read.map_err(|error| unreadable(&error))?;
-        let options = KubeConfigOptions::default();
-        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        let config = config.map_err(|error| unreadable(&error))?;
-        let client = Client::try_from(config).map_err(|error| problem(&error))?;
-        Ok(Self { gates: Api::all(client), node: node.to_owned(), quiet })
+        Ok(Self { gates: Api::all(client(access).await?), node: node.to_owned(), quiet })
     }
+}
+
+/// The cluster that a kubeconfig names.
+pub(crate) async fn client(access: &Access) -> Result<Client, Problem> {
+    let file = access.kubeconfig.clone().or_else(nearby);
+    let read = match &file {
+        Some(file) => Kubeconfig::read_from(file),
+        None => Kubeconfig::read(),
+    };
+    let unreadable = |error: &dyn std::fmt::Display| {
+        let file = file.as_deref().map_or_else(|| "the kubeconfig".into(), Path::to_string_lossy);
+        Problem::failed(format!("cannot read {file}: {error}"))
+            .hint("say where it is with --kubeconfig or $KUBECONFIG")
+    };
+    let kubeconfig = read.map_err(|error| unreadable(&error))?;
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+    let config = config.map_err(|error| unreadable(&error))?;
+    Client::try_from(config).map_err(|error| problem(&error))
 }
 
 fn nearby() -> Option<PathBuf> {
@@ -44,7 +48,7 @@ fn nearby() -> Option<PathBuf> {
 }
 
 /// An error of the cluster's, in plain words.
-pub(super) fn problem(error: &kube::Error) -> Problem {
+pub(crate) fn problem(error: &kube::Error) -> Problem {
     match error {
         kube::Error::Api(status) => {
             let exit = match status.code {

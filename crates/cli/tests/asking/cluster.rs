@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -18,14 +19,24 @@ struct Whole {
 impl Whole {
     fn starts() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let data = folder.path().join("data");
-        let args = ["up", "--demo", "--listen", "127.0.0.1:0", "--node-name", "rover-7", "--data"];
-        let mut up = Running::new(safepoint(&args).arg(&data));
-        while !up.line().contains("version 2 is held") {}
-        let whole = Self { folder, up: Some(up) };
+        let whole = Self::plays(folder, &["--nodes", "0"], "version 2 is held");
         // What the node knows, the cluster hears a moment later.
         while whole.far(&["changes", "--node", "rover-7", "-o", "name"]).out.is_empty() {}
         whole
+    }
+
+    /// Plays the demo until it says something.
+    fn plays(folder: TempDir, more: &[&str], until: &str) -> Self {
+        let args = ["up", "--demo", "--listen", "127.0.0.1:0", "--node-name", "rover-7", "--data"];
+        let mut up = Running::aloud(safepoint(&args).arg(folder.path().join("data")).args(more));
+        loop {
+            let line = up.line();
+            assert!(!line.starts_with("error: "), "{line}");
+            if line.contains(until) {
+                break;
+            }
+        }
+        Self { folder, up: Some(up) }
     }
 
     fn data(&self) -> PathBuf {
@@ -69,7 +80,8 @@ fn runs(folder: &Path, depth: usize) -> Vec<PathBuf> {
     inner.flat_map(|inner| runs(&inner.path(), depth - 1)).collect()
 }
 
-/// Ends the process of a run, if it is still that one; its shim follows it.
+/// Ends the process of a run, if it is still that one. Its shim follows it, and its last word is how it ended: then the folder
+/// can be removed.
 fn end_run(run: &Path) -> Option<()> {
     let started: Value = serde_json::from_slice(&fs::read(run.join("started.json")).ok()?).ok()?;
     let pid = i32::try_from(started["pid"].as_i64()?).ok()?;
@@ -78,6 +90,9 @@ fn end_run(run: &Path) -> Option<()> {
     let begun: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
     if Some(begun) == started["start"].as_u64() {
         kill_process(Pid::from_raw(pid)?, Signal::KILL).ok()?;
+        while !run.join("exit.json").exists() {
+            thread::yield_now();
+        }
     }
     Some(())
 }
@@ -131,4 +146,18 @@ fn a_kubeconfig_that_cannot_be_read_is_named() {
         said.starts_with("error: cannot read /nowhere/kubeconfig: ") && said.contains("hint: "),
         "{said}"
     );
+}
+
+#[test]
+fn the_demo_rolls_a_static_pod_over_simulated_nodes_and_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    let until = "beacon is at version 2 everywhere";
+    let whole = Whole::plays(folder, &["--nodes", "3", "--ready-for", "1s"], until);
+    let object = whole.far(&["static-pod", "status", "beacon", "--cluster", "-o", "json"]).json();
+    assert_eq!(
+        (&object["status"]["desiredNumber"], &object["status"]["upgradedNumber"]),
+        (&4.into(), &4.into())
+    );
+    let here = whole.near(&["static-pod", "status", "beacon", "-o", "json"]).json();
+    assert_eq!((&here["phase"], &here["last"]["code"]), (&"Settled".into(), &"Installed".into()), "{here}");
 }

@@ -14,4 +14,5 @@ mod keadm;
 mod look;
 mod release;
 mod run;
+mod static_pods;
 mod support;

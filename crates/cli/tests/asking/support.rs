@@ -1,8 +1,8 @@
 //! The binary, run against an agent, and what it said.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -19,8 +19,8 @@ pub(crate) struct Said {
 /// A command that runs.
 pub(crate) struct Running {
     child: Child,
-    out: BufReader<ChildStdout>,
-    err: BufReader<ChildStderr>,
+    out: BufReader<Box<dyn Read>>,
+    err: BufReader<Box<dyn Read>>,
 }
 
 /// The binary without anything of this machine in its environment.
@@ -133,15 +133,29 @@ impl Running {
     pub(crate) fn new(command: &mut Command) -> Self {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = piped.spawn().expect("the binary was built with this test");
-        let out = BufReader::new(child.stdout.take().expect("it is piped"));
-        let err = BufReader::new(child.stderr.take().expect("it is piped"));
-        Self { child, out, err }
+        let out: Box<dyn Read> = Box::new(child.stdout.take().expect("it is piped"));
+        let err: Box<dyn Read> = Box::new(child.stderr.take().expect("it is piped"));
+        Self { child, out: BufReader::new(out), err: BufReader::new(err) }
     }
 
-    /// The next line that is printed.
+    /// What it says beside its lines is among them: whoever waits for one hears of the error that keeps it from coming.
+    pub(crate) fn aloud(command: &mut Command) -> Self {
+        let (lines, said) = io::pipe().unwrap();
+        let piped = command.stdin(Stdio::piped()).stdout(said.try_clone().unwrap()).stderr(said);
+        let child = piped.spawn().expect("the binary was built with this test");
+        // The command keeps what it was given, and lines would never end.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        Self { child, out: BufReader::new(Box::new(lines)), err: BufReader::new(Box::new(io::empty())) }
+    }
+
+    /// The next line that is printed. There has to be one.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
-        self.out.read_line(&mut line).unwrap();
+        if self.out.read_line(&mut line).unwrap() == 0 {
+            let mut said = String::new();
+            self.err.read_to_string(&mut said).unwrap();
+            panic!("it has ended: {said}");
+        }
         line.trim_end().to_owned()
     }
 

@@ -131,7 +131,7 @@ fn an_api_server_takes_the_manifests_and_the_chart_which_say_the_same() {
         }
     }
     let plain = objects(plane, &plain);
-    assert_eq!(plain.len(), 12);
+    assert_eq!(plain.len(), 13);
     assert_eq!(chart, plain);
     let without = rendered(&["--set", "agent.rights=false"]);
     assert!(!without.contains("safepoint-node"), "{without}");
@@ -151,6 +151,10 @@ fn the_hub_may_do_what_it_does_and_no_more() {
     for allowed in [
         "patch pods -A",
         "watch pods -A",
+        // The tasks of static pods.
+        "create pods -A",
+        "delete pods -A",
+        "bind clusterroles.rbac.authorization.k8s.io/safepoint-static-pod-task",
         "list replicasets.apps -A",
         "patch deployments.apps --subresource=status -A",
         "create nodegates.safepoint.dev",
@@ -162,8 +166,10 @@ fn the_hub_may_do_what_it_does_and_no_more() {
         assert!(may(allowed), "{allowed}");
     }
     for refused in [
-        "delete pods -A",
-        "create pods -A",
+        "deletecollection pods -A",
+        "update pods -A",
+        "create pods --subresource=exec -A",
+        "bind clusterroles.rbac.authorization.k8s.io/cluster-admin",
         "get secrets -A",
         "get pods --subresource=exec -A",
         "patch deployments.apps -A",

@@ -64,6 +64,7 @@ fn the_kinds_of_the_project_are_applied_and_listed() {
         &space.run(&format!("apply -f {CRDS}")),
         &[
             "customresourcedefinition.apiextensions.k8s.io/nodegates.safepoint.dev unchanged",
+            "customresourcedefinition.apiextensions.k8s.io/podtransitionrules.apps.kusionstack.io unchanged",
             "customresourcedefinition.apiextensions.k8s.io/staticpods.safepoint.dev unchanged",
         ],
     );
@@ -73,6 +74,14 @@ fn the_kinds_of_the_project_are_applied_and_listed() {
             "NAME SHORTNAMES APIVERSION NAMESPACED KIND",
             "nodegates ngate safepoint.dev/v1alpha1 false NodeGate",
             "staticpods stpod safepoint.dev/v1alpha1 true StaticPod",
+        ],
+    );
+    space.until_served("apps.kusionstack.io/v1alpha1", "podtransitionrules");
+    assert_table(
+        &space.run("api-resources --api-group=apps.kusionstack.io"),
+        &[
+            "NAME SHORTNAMES APIVERSION NAMESPACED KIND",
+            "podtransitionrules ptr apps.kusionstack.io/v1alpha1 true PodTransitionRule",
         ],
     );
     assert_table(

@@ -215,12 +215,16 @@ fn start_agent(world: &World) -> Guest {
             .arg("--kubelet-root")
             .arg(world.kubelet_folder())
             .arg(format!("--door-listen=127.0.0.1:{PORT}"))
+            .arg("--manifests")
+            .arg(world.static_pods())
+            // Short, so that tests are; long enough to see a container that ends at once.
+            .args(["--ready-for=3s", "--ready-within=60s", "--compat=yurthub"])
             .env("SAFEPOINT_LOG", "info");
     });
     agent.unwrap()
 }
 
-fn socket(world: &World) -> PathBuf {
+pub(super) fn socket(world: &World) -> PathBuf {
     world.folder().join("agent/agent.sock")
 }
 

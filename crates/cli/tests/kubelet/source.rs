@@ -4,6 +4,7 @@
 use safepoint_testkit::Guest;
 use serde_json::{Value, json};
 
+use super::hub;
 use super::node::{Node, Running};
 use super::rollouts::{WORKLOADS, install, named, release, upgrade};
 
@@ -11,14 +12,7 @@ const HOLD: &str = "edge.kubeedge.io/hold-upgrade";
 
 /// A hub in the network of the world, and a node that it knows.
 fn with_hub(node: &Node) -> Guest {
-    let hub = node.world.guest("hub", env!("CARGO_BIN_EXE_safepoint"), |command| {
-        command
-            .args(["hub", "--webhook-address=127.0.0.1:8443", "--webhook-url=https://127.0.0.1:8443"])
-            .args(["--health-address=127.0.0.1:8081", "--kubeconfig"])
-            .arg(node.world.control_plane().kubeconfig_path())
-            .env("SAFEPOINT_LOG", "info");
-    });
-    let hub = hub.unwrap();
+    let hub = hub::start(&node.world, &[]);
     // The API server asks it from now on, about both kinds of requests.
     let canary = json!({"apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "canary", "namespace": "default", "annotations": {HOLD: "true", "safepoint.dev/first-install": "allow"}},
