@@ -23,6 +23,10 @@ pub(crate) enum Bench {
     Agent,
     /// What the door costs a kubelet.
     Door,
+    /// A static pod that rolls over ten thousand simulated nodes.
+    Fleet,
+    /// Operations on a thousand pods, as the hub and as KusionStack write them.
+    Lifecycle,
 }
 
 /// Measures it.
@@ -32,6 +36,8 @@ pub(crate) fn run(root: &Path, what: Bench) -> Result<()> {
         Bench::Apiserver => apiserver(root),
         Bench::Agent => agent(root),
         Bench::Door => door(root),
+        Bench::Fleet => fleet(root),
+        Bench::Lifecycle => lifecycle(root),
     }
 }
 
@@ -43,7 +49,8 @@ fn decisions(root: &Path) -> Result<()> {
         );
     }
     let runner = tools::gungraun_runner()?;
-    let mut bench = cargo(root, &["bench", "--package", "safepoint-core", "--bench", "step"]);
+    let mut bench =
+        cargo(root, &["bench", "--package", "safepoint-core", "--bench", "step", "--bench", "plan"]);
     bench.env("GUNGRAUN_RUNNER", runner);
     run_command(bench)
 }
@@ -78,6 +85,24 @@ fn door(root: &Path) -> Result<()> {
     let mut bench =
         cargo(root, &["bench", "--profile", "release", "--package", "safepoint", "--bench", "door"]);
     bench.env("SAFEPOINT_AGENT", built(root, "safepoint-daemon")?);
+    run_command(bench)
+}
+
+/// Rolls a static pod over a fleet that is played beside the hub, in one process.
+fn fleet(root: &Path) -> Result<()> {
+    run_command(cargo(
+        root,
+        &["bench", "--profile", "release", "--package", "safepoint-hub", "--bench", "fleet"],
+    ))
+}
+
+/// Runs the hub as it is shipped beside kube-apiserver.
+fn lifecycle(root: &Path) -> Result<()> {
+    kubernetes::build(root)?;
+    let binary = release_binary(root)?;
+    let arguments = ["bench", "--profile", "release", "--package", "safepoint-hub", "--bench", "lifecycle"];
+    let mut bench = cargo(root, &arguments);
+    bench.env("SAFEPOINT_BINARY", binary);
     run_command(bench)
 }
 

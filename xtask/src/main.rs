@@ -40,7 +40,7 @@ enum Command {
         /// The log, as a failing test or `cargo xtask model` wrote it.
         log: PathBuf,
     },
-    /// Writes the custom resource definitions to deploy/crds.
+    /// Writes the custom resource definitions to deploy/crds and into the chart.
     Crds,
     /// Checks what a compiler does not: generated files are current, and the tree keeps its own rules.
     Tidy,

@@ -3,6 +3,8 @@
 //! `cargo test` runs one after the other. Many of ours wait more than they compute (for disks, processes, servers), so on two
 //! cores two of them take little longer than one. What a binary prints is shown as a whole when it has ended.
 
+mod watched;
+
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,8 +17,20 @@ use serde_json::Value;
 use crate::steps::{Tally, cargo, stopwatch};
 
 /// Begun first, because they take longest: otherwise the last of them would run alone.
-const LONG: [&str; 9] =
-    ["kubelet", "install", "node", "kill", "world", "kubectl", "conformance", "real", "safepoint_model"];
+const LONG: [&str; 10] = [
+    "kubelet",
+    "beside",
+    "install",
+    "node",
+    "kill",
+    "world",
+    "kubectl",
+    "conformance",
+    "real",
+    "safepoint_model",
+];
+/// Its tests share one kubelet and wait for it: more of them at once take no longer than one.
+const WAITS: &str = "beside";
 const AT_ONCE: usize = 2;
 
 /// One test binary.
@@ -90,21 +104,25 @@ impl Suite {
     fn run(&self) -> Result<Tally> {
         let mut command = Command::new(&self.program);
         command.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder).env("CARGO", env!("CARGO"));
-        let (output, took) = stopwatch(|| command.stdin(Stdio::null()).output());
-        let output = output.with_context(|| format!("cannot run {}", self.program.display()))?;
-        let text = String::from_utf8_lossy(&output.stdout);
+        if self.name == WAITS {
+            command.env("RUST_TEST_THREADS", "8");
+        }
+        let (ended, took) = stopwatch(|| watched::run(command, &self.program));
+        let ended = ended?;
         let mut out = io::stdout().lock();
         writeln!(out, "--- {} ({:.1} s)", self.name, took.as_secs_f64())?;
-        out.write_all(&output.stdout)?;
-        if !output.status.success() {
-            out.write_all(&output.stderr)?;
+        out.write_all(ended.stdout.as_bytes())?;
+        for remark in &ended.remarks {
+            writeln!(out, "--- {}: {remark}", self.name)?;
         }
         let mut tally = Tally::default();
-        tally.read(&text);
-        if !output.status.success() {
+        tally.read(&ended.stdout);
+        if !ended.is_success() {
+            out.write_all(ended.stderr.as_bytes())?;
             // A binary that dies prints no closing line.
             tally.failed = tally.failed.max(1);
-            tally.said.push(format!("--- {}\n{}", self.name, failures(&text)));
+            let remarks = ended.remarks.join("\n");
+            tally.said.push(format!("--- {}\n{}{remarks}", self.name, failures(&ended.stdout)));
         }
         Ok(tally)
     }

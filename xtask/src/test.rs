@@ -25,7 +25,10 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     steps.count("tests", || suites::run(root));
     steps.count("documentation tests", || count_tests(cargo(root, &["test", "--workspace", "--doc"])));
     steps.check("documentation", || {
-        let mut doc = cargo(root, &["doc", "--workspace", "--no-deps", "--quiet"]);
+        let mut doc = cargo(
+            root,
+            &["doc", "--workspace", "--features", "safepoint-sdk/lifecycle", "--no-deps", "--quiet"],
+        );
         doc.env("RUSTDOCFLAGS", "-D warnings");
         run_command(doc)
     });

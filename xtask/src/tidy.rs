@@ -18,6 +18,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     stale_crds(root, &mut problems)?;
     sources(root, &mut problems)?;
     core_is_pure(root, &mut problems)?;
+    sdk_is_small(root, &mut problems)?;
     mutants_are_not_shipped(root, &mut problems)?;
     for problem in &problems {
         println!("tidy: {problem}");
@@ -88,6 +89,17 @@ fn core_is_pure(root: &Path, problems: &mut Vec<String>) -> Result<()> {
         if !name.is_empty() && !ALLOWED.contains(&name) {
             problems.push(format!("safepoint-core depends on {name}: decisions need serde and nothing else"));
         }
+    }
+    Ok(())
+}
+
+/// A program on a device that only holds and releases has no use for a Kubernetes client.
+fn sdk_is_small(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    let args = ["tree", "--package", "safepoint-sdk", "--edges", "normal", "--prefix", "none"];
+    if output(cargo(root, &args))?.lines().any(|line| line.starts_with("kube-client ")) {
+        problems.push(
+            "safepoint-sdk depends on kube-client without its feature `lifecycle`: make it optional".into(),
+        );
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Tools that the checks need: those with a source of their own are built once per version into a cache outside the checkout,
 //! those of the system are installed with its own means.
 
+use std::env;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,12 +68,16 @@ pub(crate) fn build_helm() -> Result<()> {
     Ok(())
 }
 
-/// Installs what a node with real containers needs of the system, unless it is there.
+/// What tests beside those of a node need of the system: the program, its package, and what it is for.
+const MORE_PROGRAMS: [(&str, &str, &str); 1] =
+    [("nginx", "nginx", "is the load balancer that the example of a cooperation controller keeps in step")];
+
+/// Installs what a node with real containers, and what runs beside it, needs of the system, unless it is there.
 pub(crate) fn node_packages() -> Result<()> {
     if !is_root() {
         bail!("some tests run real containers, which takes root and a few packages: run this as root");
     }
-    let missing = missing_packages();
+    let missing = all_missing();
     if missing.is_empty() {
         return Ok(());
     }
@@ -87,15 +92,27 @@ pub(crate) fn node_packages() -> Result<()> {
         apt_get("update")?;
         apt_get(&format!("install --yes --no-install-recommends {names}"))?;
     }
-    if let Some((package, purpose)) = missing_packages().first() {
+    if let Some((package, purpose)) = all_missing().first() {
         bail!("{package} is installed and yet not found: it {purpose}");
     }
     Ok(())
 }
 
+/// The packages that are missing, each with what it is for.
+fn all_missing() -> Vec<(&'static str, &'static str)> {
+    // Programs of administrators are found by every way to become root.
+    let mut path = env::var_os("PATH").unwrap_or_default();
+    path.push(":/usr/sbin:/sbin");
+    let is_there = |program: &str| env::split_paths(&path).any(|folder| folder.join(program).exists());
+    let more = MORE_PROGRAMS.into_iter().filter(|need| !is_there(need.0)).map(|need| (need.1, need.2));
+    missing_packages().into_iter().chain(more).collect()
+}
+
 fn apt_get(arguments: &str) -> Result<()> {
     let mut command = Command::new("apt-get");
     command.args(["--quiet", "--quiet"]).args(arguments.split(' ')).env("DEBIAN_FRONTEND", "noninteractive");
+    // A package may bring a service. Outside of systemd this keeps it from being started: only its program is wanted.
+    command.env("RUNLEVEL", "1");
     let status = match command.status() {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             bail!(
