@@ -1,7 +1,7 @@
 //! The agent put together: which modules there are, what they share, and in which order they start.
 //!
 //! ```text
-//!   upstream, gate ─► process-door or kubelet-door ─► uplink, orders, pod-status, gate-status, node-status, events
+//!   upstream, gate ─► process-door or kubelet-door, manifest-door ─► uplink, orders, pod-status, gate-status, node-status, events
 //!               └──► node-api ─► one module for each compatible API
 //! ```
 //!
@@ -26,21 +26,27 @@ use crate::keeper::{Desk, KeeperModule};
 use crate::kubelet::{self, Adoption, KubeletDoor, KubeletOptions};
 use crate::link::Link;
 use crate::local::{LocalNode, Parts};
+use crate::manifests::{Board, ManifestDoor, ManifestOptions};
 use crate::orders::{Obeyed, Orders};
 use crate::overseer::Overseer;
 use crate::reporter::Statuses;
 use crate::reporter::events::Events;
 use crate::reporter::gate::GateStatus;
+use crate::reporter::mirrors::Mirrors;
 use crate::reporter::node::{Machine, NodeStatus};
 use crate::reporter::pods::PodStatuses;
 use crate::seen::SeenPods;
 use crate::socket::{CompatModule, SocketModule};
+use crate::static_pods::{StaticPods, Witness};
 use crate::uplink::Uplink;
 
 /// More than a node of the usual size says at once; whoever falls behind looks again.
 const EFFECTS: usize = 1024;
 /// So much may wait for the gate before those who bring more have to wait themselves.
 const INBOX: usize = 256;
+
+/// Where the manifests of static pods lie below the agent's folder, on a machine without a kubelet.
+const MANIFESTS: &str = "manifests";
 
 /// What an agent is to do.
 pub struct Options {
@@ -54,6 +60,8 @@ pub struct Options {
     pub upstream: Option<Upstream>,
     /// How what is admitted leaves the agent.
     pub door: Door,
+    /// The static pods of this machine.
+    pub manifests: ManifestOptions,
     /// The unix socket of the node API.
     pub socket: PathBuf,
     /// Whose members may use it, beside root and the agent's user.
@@ -79,11 +87,13 @@ pub struct Agent {
     upstream: Option<UpstreamModule>,
     gate: KeeperModule,
     door: DoorModule,
+    manifests: ManifestDoor,
     uplink: Uplink,
     orders: Orders,
     pods: PodStatuses,
     gate_status: GateStatus,
     node_status: NodeStatus,
+    mirrors: Option<Mirrors>,
     events: Events,
     socket: SocketModule,
     compat: Vec<CompatModule>,
@@ -127,6 +137,7 @@ impl Options {
             cluster,
             upstream: None,
             door: Door::Processes(safepoint_runtime::Options::new(data.join("runtime"), shim)),
+            manifests: ManifestOptions::default(),
             socket: data.join("agent.sock"),
             group: None,
             compat: Vec::new(),
@@ -143,7 +154,19 @@ impl Agent {
     /// Puts an agent together. Nothing happens yet.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { node, data, cluster, upstream, door, socket, group, compat, mut gate, clock } = options;
+        let Options {
+            node,
+            data,
+            cluster,
+            upstream,
+            door,
+            mut manifests,
+            socket,
+            group,
+            compat,
+            mut gate,
+            clock,
+        } = options;
         let (door_name, seen, adoption) = match &door {
             Door::Processes(_) => (door::NAME, SeenPods::default(), None),
             Door::Kubelet(_) => (kubelet::NAME, SeenPods::with_statuses(), Some(Arc::<Adoption>::default())),
@@ -159,10 +182,21 @@ impl Agent {
         let link = Link::new(Arc::clone(&clock));
         let (seen, statuses) = (Arc::new(seen), Arc::<Statuses>::default());
         let (facts, overseer) = (Arc::<Facts>::default(), Arc::<Overseer>::default());
-        // Behind a kubelet, the kubelet speaks for the machine.
-        let machine = match &door {
-            Door::Processes(runtime) => Some(Machine { address: runtime.address.to_string() }),
-            Door::Kubelet(_) => None,
+        let statics = Arc::<StaticPods>::default();
+        // Behind a kubelet, the kubelet speaks for the machine and its static pods.
+        let (machine, mirrors, witness) = match &door {
+            Door::Processes(runtime) => {
+                let mirrors = Mirrors {
+                    node: node.clone(),
+                    cluster: cluster.clone(),
+                    link: link.clone(),
+                    seen: Arc::clone(&seen),
+                    statics: Arc::clone(&statics),
+                };
+                let witness = Witness::Door(Arc::clone(&statics), Arc::clone(&statuses));
+                (Some(Machine { address: runtime.address.to_string() }), Some(mirrors), witness)
+            }
+            Door::Kubelet(_) => (None, None, Witness::Mirrors(Arc::clone(&seen), link.clone())),
         };
         let door = match door {
             Door::Processes(options) => DoorModule::Processes(Box::new(ProcessDoor {
@@ -172,6 +206,8 @@ impl Agent {
                 statuses: Arc::clone(&statuses),
                 link: link.clone(),
                 seen: Arc::clone(&seen),
+                manifests: manifests.folder.get_or_insert_with(|| data.join(MANIFESTS)).clone(),
+                statics: Arc::clone(&statics),
             })),
             Door::Kubelet(options) => DoorModule::Kubelet(Box::new(KubeletDoor {
                 node: node.clone(),
@@ -183,6 +219,18 @@ impl Agent {
                 adoption: adoption.clone().unwrap_or_default(),
             })),
         };
+        let (board, wishes) = Board::new();
+        let manifests = ManifestDoor {
+            node: node.clone(),
+            options: manifests,
+            data: data.clone(),
+            desk: desk.clone(),
+            clock: Arc::clone(&clock),
+            witness: witness.clone(),
+            after: machine.is_some().then_some(door_name),
+            board: Arc::clone(&board),
+            wishes: Arc::new(Mutex::new(wishes)),
+        };
         let local = LocalNode(Arc::new(Parts {
             name: node.clone(),
             desk: desk.clone(),
@@ -193,6 +241,8 @@ impl Agent {
             facts: Arc::clone(&facts),
             notices: notices.clone(),
             obeyed: obeys.clone(),
+            manifests: board,
+            witness,
         }));
         Self {
             gate: KeeperModule {
@@ -206,6 +256,7 @@ impl Agent {
             },
             upstream: upstream.map(UpstreamModule),
             door,
+            manifests,
             uplink: Uplink {
                 node: node.clone(),
                 cluster: cluster.clone(),
@@ -238,6 +289,7 @@ impl Agent {
                 link: link.clone(),
                 machine,
             },
+            mirrors,
             events: Events { node, cluster, desk, link, notices },
             compat: compat
                 .into_iter()
@@ -265,6 +317,7 @@ impl Agent {
             DoorModule::Kubelet(door) => builder.module(*door),
         };
         let mut builder = builder
+            .module(self.manifests)
             .module(self.uplink)
             .module(self.orders)
             .module(self.pods)
@@ -272,6 +325,9 @@ impl Agent {
             .module(self.node_status)
             .module(self.events)
             .module(self.socket);
+        if let Some(mirrors) = self.mirrors {
+            builder = builder.module(mirrors);
+        }
         for compat in self.compat {
             builder = builder.module(compat);
         }

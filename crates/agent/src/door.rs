@@ -4,28 +4,39 @@
 //! tells the runtime what is new; whenever the gate begins anew, everything is reported again. So nothing is lost when
 //! either of them is killed, and an effect that nobody heard is carried out all the same.
 
+mod folder;
 mod health;
 mod show;
+mod statics;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use safepoint_core::{Blocker, BlockerReason, Event, Key, PartName, Subject, Uid};
+use safepoint_core::{Blocker, BlockerReason, Event, Key, Kind, PartName, Subject, Uid};
 use safepoint_runtime::{Found, OpenError, Options, Report, Runtime, Wanted};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::journal::Body;
 use crate::keeper::{self, Desk};
 use crate::link::Link;
 use crate::reporter::Statuses;
 use crate::seen::SeenPods;
+use crate::static_pods::StaticPods;
 use crate::version;
+use folder::{Folder, is_static};
 use health::Healths;
 use show::{Shown, Told};
+use statics::Statics;
 
 /// The name of the module, and of the part that has to be ready before a freeze can be promised.
 pub(crate) const NAME: &str = "process-door";
+
+/// How often manifests are looked at.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// The door as a module.
 pub(crate) struct ProcessDoor {
@@ -35,6 +46,9 @@ pub(crate) struct ProcessDoor {
     pub(crate) statuses: Arc<Statuses>,
     pub(crate) link: Link,
     pub(crate) seen: Arc<SeenPods>,
+    /// Where manifests of static pods lie.
+    pub(crate) manifests: PathBuf,
+    pub(crate) statics: Arc<StaticPods>,
 }
 
 /// The door at work.
@@ -47,6 +61,9 @@ struct Open<'a> {
     ended: BTreeMap<Uid, Key>,
     /// Pods that ran before the gate knew of them. What they read is not known until the cluster says it again.
     adopted: BTreeSet<Uid>,
+    /// None while it is being read.
+    folder: Option<Folder>,
+    statics: Statics,
 }
 
 // === impl ProcessDoor ===
@@ -60,9 +77,14 @@ impl Module for ProcessDoor {
         let (mut effects, mut starts, mut seen) =
             (self.desk.effects(), self.desk.starts(), self.seen.changes());
         self.report_part(Some("is starting")).await?;
-        let options = self.options.clone();
-        let opened =
-            tokio::task::spawn_blocking(move || Runtime::open(options)).await.map_err(Fault::transient)?;
+        let (options, manifests) = (self.options.clone(), self.manifests.clone());
+        let opened = tokio::task::spawn_blocking(move || {
+            if let Err(error) = std::fs::create_dir_all(&manifests) {
+                tracing::warn!(folder = %manifests.display(), %error, "cannot make the folder of manifests");
+            }
+            Runtime::open(options)
+        });
+        let opened = opened.await.map_err(Fault::transient)?;
         let runtime = Arc::new(opened.map_err(|error| match error {
             OpenError::Locked { .. } => Fault::dependency("the folder of the pods", error),
             error => Fault::transient(error),
@@ -79,12 +101,17 @@ impl Module for ProcessDoor {
             healths: Healths::default(),
             ended: BTreeMap::new(),
             adopted: BTreeSet::new(),
+            folder: Some(Folder::new(self.manifests.clone(), &self.node)),
+            statics: Statics::default(),
         };
+        open.statics.adopt(&open.runtime.found().map_err(Fault::transient)?);
         open.adopt().await?;
         open.show().await?;
         open.end_again()?;
         self.report_part(None).await?;
         ctx.ready();
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 report = open.runtime.next_report() => open.take(report).await?,
@@ -111,6 +138,7 @@ impl Module for ProcessDoor {
                     open.report_again().await?;
                     open.show().await?;
                 }
+                _ = looks.tick() => open.read_folder().await?,
                 () = ctx.cancelled() => return Ok(()),
             }
         }
@@ -132,18 +160,24 @@ impl ProcessDoor {
     }
 }
 
+/// Whether the cluster lists it. Manifests are found by a door of their own and say nothing of what else runs.
+fn is_listed(key: &Key) -> bool {
+    key.kind != Kind::StaticPod
+}
+
 // === impl Open ===
 
 impl Open<'_> {
     /// Tells a gate that does not know what runs, what does. Nothing is started or stopped by that.
     async fn adopt(&mut self) -> Result<(), Fault> {
-        let knows = self.look(|gate, _| !gate.is_sealed() && !gate.slots().is_empty()).await?;
+        let knows = self.look(|gate, _| !gate.is_sealed() && gate.slots().keys().any(is_listed)).await?;
         if knows {
             return Ok(());
         }
         let (mut running, mut bodies) = (Vec::new(), Vec::new());
         // Those that were ending as well: whether they still shall, the cluster says again.
-        for found in self.runtime.found().map_err(Fault::transient)? {
+        let found = self.runtime.found().map_err(Fault::transient)?;
+        for found in found.into_iter().filter(|found| !is_static(&found.manifest)) {
             match version::of_pod(&self.door.node, &found.manifest) {
                 Ok(Some((key, version))) => {
                     let json = serde_json::to_vec(&*found.manifest).map_err(Fault::transient)?;
@@ -192,7 +226,8 @@ impl Open<'_> {
     /// speak of it again: its folder is still there.
     fn end_again(&self) -> Result<(), Fault> {
         let found = self.runtime.found().map_err(Fault::transient)?;
-        for found in found.into_iter().filter(|found| found.ending.is_some()) {
+        let of_the_gate = found.into_iter().filter(|found| !is_static(&found.manifest));
+        for found in of_the_gate.filter(|found| found.ending.is_some()) {
             if !self.told.pods.contains_key(&Uid::from(found.uid.as_str())) {
                 let Found { namespace, name, uid, version, manifest, ending } = found;
                 self.runtime.want(Wanted {
@@ -227,6 +262,10 @@ impl Open<'_> {
         let key = Key::pod(&report.namespace, &report.name);
         let uid = Uid::from(report.uid.as_str());
         self.door.statuses.set(uid.clone(), &report.status);
+        if self.statics.has(&uid) {
+            self.take_static(&uid, &report);
+            return Ok(());
+        }
         let event = self.healths.take(key.clone(), &report);
         if report.ended {
             self.ended.insert(uid.clone(), key.clone());
@@ -236,6 +275,35 @@ impl Open<'_> {
         }
         self.bring(event, Vec::new()).await?;
         self.report_configs().await
+    }
+
+    /// Reads the manifests, and runs what they ask for.
+    async fn read_folder(&mut self) -> Result<(), Fault> {
+        let mut folder =
+            self.folder.take().unwrap_or_else(|| Folder::new(self.door.manifests.clone(), &self.door.node));
+        let read = tokio::task::spawn_blocking(move || {
+            let asked = folder.read();
+            (folder, asked)
+        });
+        let (folder, asked) = read.await.map_err(Fault::transient)?;
+        self.folder = Some(folder);
+        let wanted = self.statics.ask(asked);
+        self.want_static(wanted);
+        Ok(())
+    }
+
+    fn take_static(&mut self, uid: &Uid, report: &Report) {
+        let wanted = self.statics.take(report);
+        if report.ended {
+            self.runtime.forget(uid.as_str());
+            self.door.statuses.remove(uid);
+        }
+        self.want_static(wanted);
+    }
+
+    fn want_static(&self, wanted: Vec<Wanted>) {
+        wanted.into_iter().for_each(|wanted| self.runtime.want(wanted));
+        self.door.statics.set(self.statics.all());
     }
 
     /// Tells a gate that has begun anew how everything is.

@@ -1,7 +1,7 @@
 //! The gate task: the one owner of the gate and of its journal.
 //!
 //! ```text
-//! inbox ─► step, step, step ─► one commit (fsync) ─► answers, effects
+//! inbox ─► step, step, step ─► one commit (fsync) ─► standing looks, answers, effects
 //! ```
 //!
 //! Whatever has come in meanwhile shares a commit. Nothing leaves before it is durable: neither an effect nor an answer, nor
@@ -9,6 +9,7 @@
 //! started again by the supervisor, and goes on from the journal. Who waited for an answer is told to ask again.
 
 mod desk;
+mod sight;
 mod turn;
 
 use std::path::PathBuf;
@@ -21,6 +22,7 @@ use tokio::sync::{Mutex, broadcast, mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use desk::{Asking, Desk, Input, Unavailable};
+pub(crate) use sight::Sights;
 use turn::Keeper;
 
 use crate::clock::Clock;

@@ -29,13 +29,12 @@ mod stream;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use safepoint_core::{Blocker, BlockerReason, Event, Key, PartName, Subject};
+use safepoint_core::{Blocker, BlockerReason, Event, Gate, Key, PartName, Subject};
 use safepoint_relay::{Client, ListenError, Listener, Source, Upstream};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
-use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 pub(crate) use adoption::{Adoption, Takeover, adopted, over};
@@ -43,12 +42,13 @@ pub(crate) use condition::is_taken;
 pub(crate) use mask::is_over;
 
 use crate::cluster::Cluster;
-use crate::keeper::{self, Desk};
+use crate::journal::Journal;
+use crate::keeper::{self, Desk, Sights};
 use crate::link::Link;
 use crate::seen::SeenPods;
 use answer::Counter;
 use front::Front;
-use look::Look;
+use look::{Known, Look, LookError};
 use mounted::Volumes;
 use said::Said;
 use shown::{Facing, Plan, Shown};
@@ -97,6 +97,9 @@ struct Working<'a> {
     front: Arc<Front>,
     said: Arc<Said>,
     spare: Arc<Spare>,
+    sights: Sights<Result<Look, LookError>>,
+    /// What is shown, as far as a look has to know it.
+    known: Arc<Mutex<Known>>,
     shown: Shown,
     volumes: Volumes,
     /// How often files were looked at since something began to be late, and at which look the kubelet is told next.
@@ -120,14 +123,14 @@ impl Module for KubeletDoor {
     }
 
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
-        let (mut effects, mut starts, mut seen) =
-            (self.desk.effects(), self.desk.starts(), self.seen.changes());
+        let (mut starts, mut seen) = (self.desk.starts(), self.seen.changes());
         let mut adoption = self.adoption.watch();
         let mut link = self.link.watch();
         let mut working = self.begin(&ctx).await?;
         let (mut said, mut watching) = (working.said.changes(), working.front.watching());
         self.listen(&ctx, &working).await?;
-        working.show().await?;
+        let look = working.sights.next().await;
+        working.show(look).await?;
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut away: Option<Instant> = None;
@@ -140,29 +143,22 @@ impl Module for KubeletDoor {
                 }
             };
             tokio::select! {
-                effect = effects.recv() => match effect {
-                    Ok(_) | Err(RecvError::Lagged(_)) => {
-                        // Whatever else has happened is seen by the same look.
-                        while effects.try_recv().is_ok() {}
-                        working.show().await?;
-                    }
-                    Err(RecvError::Closed) => return Ok(()),
-                },
+                look = working.sights.next() => working.show(look).await?,
                 changed = seen.changed() => {
                     changed.map_err(Fault::transient)?;
-                    working.show().await?;
+                    working.look_again().await?;
                 }
                 changed = said.changed() => {
                     changed.map_err(Fault::transient)?;
-                    working.show().await?;
+                    working.look_again().await?;
                 }
                 changed = link.changed() => {
                     changed.map_err(Fault::transient)?;
-                    working.show().await?;
+                    working.look_again().await?;
                 }
                 changed = adoption.changed() => {
                     changed.map_err(Fault::transient)?;
-                    working.show().await?;
+                    working.look_again().await?;
                 }
                 changed = watching.changed() => {
                     changed.map_err(Fault::transient)?;
@@ -207,12 +203,16 @@ impl KubeletDoor {
         self.adoption.set(if row("adopted").is_some() { Takeover::Done } else { Takeover::Wanted });
         let kept = (format!("{KEPT}epoch"), Some(epoch.to_string().into_bytes()));
         self.desk.keep(vec![kept]).await.map_err(Fault::transient)?;
+        let known = Arc::default();
+        let sights = self.stand(&known).await?;
         Ok(Working {
             door: self,
             ctx: ctx.clone(),
             front: Arc::new(Front::new(u64::from(epoch) << 32)),
             said: Arc::new(said),
             spare: Arc::new(Spare::from_kept(rows)),
+            sights,
+            known,
             shown: Shown::default(),
             volumes: Volumes::new(&self.options.root),
             looks: 0,
@@ -222,6 +222,16 @@ impl KubeletDoor {
             reported: None,
             is_adoption_kept: *self.adoption.watch().borrow() == Takeover::Done,
         })
+    }
+
+    /// Stands where it sees at once what the gate decides.
+    async fn stand(&self, known: &Arc<Mutex<Known>>) -> Result<Sights<Result<Look, LookError>>, Fault> {
+        let (known, adoption) = (Arc::clone(known), Arc::clone(&self.adoption));
+        let look = move |gate: &Gate, journal: &Journal| {
+            let known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            Look::at(gate, journal, &known, &adoption)
+        };
+        self.desk.stand(look).await.map_err(Fault::transient)
     }
 
     async fn listen(&self, ctx: &Ctx, working: &Working<'_>) -> Result<(), Fault> {
@@ -275,17 +285,13 @@ impl KubeletDoor {
 
 impl Working<'_> {
     /// Shows what has changed since, and tells the gate how it does.
-    async fn show(&mut self) -> Result<(), Fault> {
-        // Before the look: one that was begun before the takeover knows nothing of it, and an empty view would be shown.
-        let is_wanted = self.door.adoption.is_wanted();
-        let known = self.shown.known();
-        let look = self.door.desk.look(move |gate, journal| Look::at(gate, journal, &known)).await;
-        let look = look.map_err(Fault::transient)?.map_err(Fault::transient)?;
+    async fn show(&mut self, look: Result<Look, LookError>) -> Result<(), Fault> {
+        let mut look = look.map_err(Fault::transient)?;
         if look.is_sealed {
             self.front.close("the record of this node cannot be read: nobody knows what may be shown");
             return self.report_part().await;
         }
-        if is_wanted {
+        if look.is_adoption_wanted {
             if !look.has_any {
                 self.front.close("the cluster has not said yet what runs here");
                 return self.report_part().await;
@@ -295,23 +301,32 @@ impl Working<'_> {
         }
         self.keep_adoption().await?;
         let (seen, is_connected) = (self.door.seen.all(), self.door.link.now().connected);
-        let judged = look.judged.clone();
+        self.front.judge(std::mem::take(&mut look.judged));
         let plan = self.shown.take(look, Facing { seen: &seen, said: &self.said, is_connected });
-        self.front.judge(judged);
+        let is_incomplete = plan.is_incomplete;
         self.carry_out(plan).await?;
         self.front.open();
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = self.shown.known();
+        if is_incomplete {
+            self.look_again().await?;
+        }
         self.forget(is_connected).await?;
         self.report_part().await
     }
 
     /// Kept, then shown, then told.
     async fn carry_out(&mut self, plan: Plan) -> Result<(), Fault> {
-        let Plan { rows, words, steps, events } = plan;
+        let Plan { rows, words, steps, events, is_incomplete: _ } = plan;
         self.keep(rows).await?;
         for (uid, word) in words {
             self.said.set(&uid, word);
         }
+        let is_news = !steps.is_empty();
         self.front.apply(steps);
+        if is_news {
+            // The kubelet's streams go first: all that is left to do here can wait for them.
+            tokio::task::yield_now().await;
+        }
         self.tell(events).await
     }
 
@@ -361,7 +376,13 @@ impl Working<'_> {
     /// The gate knows nothing of how anything is.
     async fn begin_anew(&mut self) -> Result<(), Fault> {
         self.reported = None;
-        self.show().await
+        self.sights = self.door.stand(&self.known).await?;
+        Ok(())
+    }
+
+    /// Something else has changed than what the gate has decided. What is to be shown is seen all the same from the gate.
+    async fn look_again(&self) -> Result<(), Fault> {
+        self.door.desk.look_again().await.map_err(Fault::transient)
     }
 
     /// Whether a freeze could be enforced here.

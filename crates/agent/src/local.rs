@@ -1,14 +1,18 @@
 //! The agent as the node API sees it.
 
+mod manifests;
+
 use std::future::Future;
 use std::sync::Arc;
 
 use jiff::Timestamp as Moment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use safepoint_api::local::{LogLine, LogPage, Notice, Uplink};
+use safepoint_api::local::{
+    Failure, LogLine, LogPage, Notice, StaticPodHistory, StaticPodState, Uplink, reason,
+};
 use safepoint_api::node_gate::{ModuleStatus, NodeGateStatus};
 use safepoint_core::{Answer, Ask, Gate, Kind, Override};
-use safepoint_nodeapi::{Caller, Health, ModuleHealth, Node, RestartError, Unavailable};
+use safepoint_nodeapi::{Caller, Health, ModuleHealth, Node, RestartError, StaticPodWish, Unavailable};
 use serde_json::Value;
 use tokio::sync::{broadcast, watch};
 
@@ -17,9 +21,11 @@ use crate::facts::Facts;
 use crate::journal::{BodyKey, Line};
 use crate::keeper::{self, Asking, Desk};
 use crate::link::Link;
+use crate::manifests::{Board, show};
 use crate::orders::Obeyed;
 use crate::overseer::Overseer;
 use crate::reporter::Statuses;
+use crate::static_pods::Witness;
 
 /// What the node API asks. Cheap to clone.
 #[derive(Clone)]
@@ -36,6 +42,10 @@ pub(crate) struct Parts {
     pub(crate) facts: Arc<Facts>,
     pub(crate) notices: broadcast::Sender<Notice>,
     pub(crate) obeyed: watch::Receiver<Obeyed>,
+    /// What is known of manifests.
+    pub(crate) manifests: Arc<Board>,
+    /// Who knows how static pods are.
+    pub(crate) witness: Witness,
 }
 
 // === impl LocalNode ===
@@ -94,7 +104,28 @@ impl Node for LocalNode {
             }
             Some(pod)
         });
-        Ok(pods.collect())
+        let mut pods: Vec<Value> = pods.collect();
+        pods.extend(self.static_pods_as_pods().await?);
+        Ok(pods)
+    }
+
+    async fn static_pods(&self) -> Result<Vec<StaticPodState>, Box<Failure>> {
+        let board = Arc::clone(&self.0.manifests);
+        // What is known is at least as new as the gate that is looked at.
+        let looked = self.0.desk.look(move |gate, _| show::states(gate, &board.known())).await;
+        looked.map_err(|error| Box::new(Failure::new(503, reason::UNAVAILABLE, error.to_string())))
+    }
+
+    async fn static_pod_history(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> Result<StaticPodHistory, Box<Failure>> {
+        manifests::history(&self.0.manifests, namespace, name).await
+    }
+
+    async fn wish(&self, wish: StaticPodWish) -> Result<(), Box<Failure>> {
+        manifests::wish(&self.0.manifests, wish).await
     }
 
     fn uplink(&self) -> Uplink {

@@ -1,12 +1,13 @@
 //! The reporter: what the cluster is told of this node.
 //!
-//! Four modules, because the way to the cluster is slow and each of them may have to wait: the status of the pods, the
-//! status of the NodeGate, the Node and its lease, and Events. All but the last are level triggered: they look at what is
+//! Five modules, because the way to the cluster is slow and each of them may have to wait: the status of the pods, mirrors of
+//! static pods, the status of the NodeGate, the Node and its lease, and Events. All but the last are level triggered: they look at what is
 //! true, compare it with what they last wrote, and write the difference, so that nothing is lost to a restart, a full
 //! queue or a day without a link.
 
 pub(crate) mod events;
 pub(crate) mod gate;
+pub(crate) mod mirrors;
 pub(crate) mod node;
 pub(crate) mod pods;
 mod statuses;

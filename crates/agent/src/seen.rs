@@ -32,6 +32,8 @@ pub(crate) struct SeenPod {
     /// Whether the API says that it is held, if it says anything about it.
     pub(crate) held: Option<bool>,
     pub(crate) deleting: bool,
+    /// Which static pod it shows, if it is a mirror.
+    pub(crate) mirror_of: Option<Uid>,
     /// What others say in the conditions that the pod makes its readiness depend on.
     pub(crate) gates: Gates,
     /// The status, if statuses are kept.
@@ -103,12 +105,16 @@ impl SeenPods {
         self.absent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The mirrors of static pods, where they are kept.
+    pub(crate) fn mirrors(&self) -> Vec<Value> {
+        let mirrors: Vec<Arc<str>> = self.lock().values().filter_map(|pod| pod.mirror.clone()).collect();
+        mirrors.into_iter().filter_map(|text| serde_json::from_str(&text).ok()).collect()
+    }
+
     /// What the static pods take of the machine, by their mirrors.
     pub(crate) fn mirrors_need(&self) -> Vec<Needs> {
-        let mirrors: Vec<Arc<str>> = self.lock().values().filter_map(|pod| pod.mirror.clone()).collect();
-        let read = |text: Arc<str>| serde_json::from_str::<Value>(&text).ok();
         let running = |pod: &Value| !matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"));
-        mirrors.into_iter().filter_map(read).filter(running).map(|pod| needs::of_pod(&pod["spec"])).collect()
+        self.mirrors().into_iter().filter(running).map(|pod| needs::of_pod(&pod["spec"])).collect()
     }
 
     pub(crate) fn changes(&self) -> watch::Receiver<()> {
@@ -127,11 +133,13 @@ impl SeenPods {
         let held = condition(HELD_UPGRADE);
         let gates = items("readinessGates", "spec").filter_map(|gate| gate["conditionType"].as_str());
         let is_true = |kind: &str| condition(kind).is_some_and(|condition| condition["status"] == "True");
-        let is_mirror = !pod["metadata"]["annotations"][CONFIG_MIRROR].is_null();
+        let mirror_of = pod["metadata"]["annotations"][CONFIG_MIRROR].as_str().map(Uid::from);
+        let is_mirror = mirror_of.is_some();
         let seen = SeenPod {
             key: Key::pod(metadata(pod, "namespace"), metadata(pod, "name")),
             held: held.map(|condition| condition["status"] == "True"),
             deleting: !pod["metadata"]["deletionTimestamp"].is_null(),
+            mirror_of,
             gates: gates.map(|kind| (kind.to_owned(), is_true(kind))).collect(),
             status: self.keeps_statuses.then(|| pod["status"].to_string().into()),
             mirror: (self.keeps_statuses && is_mirror).then(|| {

@@ -6,6 +6,7 @@ use clap::Args;
 use http::Uri;
 
 use crate::door::DoorArgs;
+use crate::manifests::ManifestArgs;
 use crate::node::NodeArgs;
 
 /// What `safepoint agent` was asked for.
@@ -29,6 +30,9 @@ pub struct AgentArgs {
     /// The door.
     #[command(flatten)]
     pub door: DoorArgs,
+    /// Static pods.
+    #[command(flatten)]
+    pub manifests: ManifestArgs,
 }
 
 /// For `--help`.

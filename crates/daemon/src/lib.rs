@@ -5,11 +5,15 @@
 
 mod args;
 pub mod door;
+mod manifests;
 mod node;
 mod run;
 mod supervise;
+mod task;
 
 pub use args::{AgentArgs, EXAMPLES};
+pub use manifests::RulesArgs;
 pub use node::{CompatAddress, NodeArgs};
 pub use run::{log, options, run, shim};
 pub use supervise::supervise;
+pub use task::{TASK_EXAMPLES, TaskArgs, upgrade_static_pod};

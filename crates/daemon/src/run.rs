@@ -60,6 +60,7 @@ async fn serve(args: &AgentArgs, age: impl Fn() -> Duration) -> Result<()> {
     if let Some(door) = args.door.door(&options.data, &kubeconfig, &upstream)? {
         options.door = door;
     }
+    options.manifests = args.manifests.options(&args.door);
     options.upstream = Some(upstream);
     if let Some(socket) = &args.listen_socket {
         options.socket.clone_from(socket);

@@ -13,7 +13,7 @@ use crate::seen::Gates;
 use crate::version;
 
 /// The kubelet's, where a pod does not say.
-const GRACE: Duration = Duration::from_secs(30);
+pub(super) const GRACE: Duration = Duration::from_secs(30);
 
 /// What the runtime has been told.
 #[derive(Default, Debug)]

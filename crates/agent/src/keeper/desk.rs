@@ -5,6 +5,7 @@ use std::sync::Arc;
 use safepoint_core::{Answer, Ask, Effect, Event, Gate, Holder, Order, Override, Request, RequestId};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
+use super::sight::{self, Sights, Standing};
 use crate::journal::{Body, Journal};
 
 /// A look at the gate, between two commits: what it shows is durable.
@@ -28,6 +29,10 @@ pub(crate) enum Input {
         kept: oneshot::Sender<()>,
     },
     Look(Look),
+    /// Somebody looks from now on whenever there is something to see.
+    Stand(Standing),
+    /// Whoever stands and looks is to look now.
+    LookAgain,
 }
 
 /// A request.
@@ -105,6 +110,22 @@ impl Desk {
         let look: Look = Box::new(move |gate, journal| drop(reply.send(look(gate, journal))));
         self.inbox.send(Input::Look(look)).await.map_err(|_| Unavailable)?;
         seen.await.map_err(|_| Unavailable)
+    }
+
+    /// Looks at the gate now, and each time that something has become visible, before anybody else hears of it. Ends with
+    /// the gate: whoever stands there has to come again after each of its [starts](Self::starts).
+    pub(crate) async fn stand<T: Send + 'static>(
+        &self,
+        look: impl FnMut(&Gate, &Journal) -> T + Send + 'static,
+    ) -> Result<Sights<T>, Unavailable> {
+        let (standing, sights) = sight::pair(look);
+        self.inbox.send(Input::Stand(standing)).await.map_err(|_| Unavailable)?;
+        Ok(sights)
+    }
+
+    /// Lets those who stand there look now.
+    pub(crate) async fn look_again(&self) -> Result<(), Unavailable> {
+        self.inbox.send(Input::LookAgain).await.map_err(|_| Unavailable)
     }
 
     /// What becomes visible from now on.

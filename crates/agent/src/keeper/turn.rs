@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::desk::{Input, Look};
+use super::sight::Standing;
 use crate::clock::Clock;
 use crate::facts::Facts;
 use crate::faults;
@@ -26,6 +27,9 @@ pub(crate) struct Keeper {
     commit: Commit,
     effects: Vec<Effect>,
     looks: Vec<Look>,
+    standing: Vec<Standing>,
+    /// Those who stand there are to look, whether or not anything becomes visible.
+    look_again: bool,
     /// Who waits for something of theirs to be durable.
     kept: Vec<oneshot::Sender<()>>,
 }
@@ -51,6 +55,8 @@ impl Keeper {
             commit: Commit::default(),
             effects: Vec::new(),
             looks: Vec::new(),
+            standing: Vec::new(),
+            look_again: false,
             kept: Vec::new(),
         }
     }
@@ -79,6 +85,11 @@ impl Keeper {
                     self.kept.push(kept);
                 }
                 Input::Look(look) => self.looks.push(look),
+                Input::Stand(standing) => {
+                    self.standing.push(standing);
+                    self.look_again = true;
+                }
+                Input::LookAgain => self.look_again = true,
             }
         }
         self.finish()
@@ -121,6 +132,11 @@ impl Keeper {
         }
         self.facts.take(&self.gate, &self.effects);
         faults::point("keeper: before the answers");
+        let is_news = self.effects.iter().any(|effect| !matches!(effect, Effect::Answer(..)));
+        if std::mem::take(&mut self.look_again) || is_news {
+            let Self { standing, gate, journal, .. } = self;
+            standing.retain_mut(|look| look(gate, journal));
+        }
         let mut seen = Vec::new();
         for effect in std::mem::take(&mut self.effects) {
             match effect {

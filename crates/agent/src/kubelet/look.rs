@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use safepoint_core::{Digest, Gate, Health, Key, Kind, Stage, Timestamp, Uid, Version};
 
+use super::adoption::Adoption;
 use crate::journal::{BodyKey, Journal};
 
 /// A look at the gate.
 pub(super) struct Look {
     /// The gate does not know what runs.
     pub(super) is_sealed: bool,
-    /// It knows of something.
+    /// Nobody had told it yet what runs.
+    pub(super) is_adoption_wanted: bool,
+    /// It knows of something, beside static pods, which it finds by itself.
     pub(super) has_any: bool,
     pub(super) pods: Vec<Pod>,
     pub(super) configs: Vec<Config>,
@@ -66,16 +69,25 @@ pub(super) enum LookError {
 // === impl Look ===
 
 impl Look {
-    pub(super) fn at(gate: &Gate, journal: &Journal, known: &Known) -> Result<Self, LookError> {
+    pub(super) fn at(
+        gate: &Gate,
+        journal: &Journal,
+        known: &Known,
+        adoption: &Adoption,
+    ) -> Result<Self, LookError> {
         let mut look = Self {
+            // Together with what it decides about: a gate that was looked at before the takeover knows nothing of it, and an
+            // empty view would be shown.
+            is_adoption_wanted: adoption.is_wanted(),
             is_sealed: gate.is_sealed(),
-            has_any: !gate.slots().is_empty(),
+            has_any: gate.slots().keys().any(|key| key.kind != Kind::StaticPod),
             pods: Vec::new(),
             configs: Vec::new(),
             judged: BTreeMap::new(),
             wall: gate.wall(),
         };
-        for (key, slot) in gate.slots() {
+        // Static pods are shown by a file.
+        for (key, slot) in gate.slots().iter().filter(|(key, _)| key.kind != Kind::StaticPod) {
             if !key.kind.runs() {
                 look.judged.insert(key.clone(), true);
             }
@@ -113,7 +125,6 @@ impl Look {
                     let is_settled = health == Some(Health::Ready);
                     look.configs.push(Config { key, uid, digest, is_ending, is_settled, body });
                 }
-                // Those are shown by a file.
                 Kind::StaticPod => {}
             }
         }

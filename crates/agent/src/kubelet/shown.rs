@@ -7,7 +7,7 @@ use std::sync::Arc;
 use safepoint_core::{Digest, Event, Health, Key, Timestamp, Uid};
 use serde_json::Value;
 
-use super::condition::{self, Traits};
+use super::condition::{self, Replaced, Traits};
 use super::front::{Facts, Step};
 use super::look::{self, Known, Look};
 use super::mask::{self, End};
@@ -40,7 +40,9 @@ struct Pod {
     /// The status as it is shown.
     status: Option<Arc<str>>,
     nudges: u64,
+    /// How it does, by its status and by what was replaced in it.
     health: Option<Health>,
+    replaced: Replaced,
 }
 
 #[derive(Clone)]
@@ -61,6 +63,9 @@ pub(super) struct Plan {
     pub(super) words: Vec<(Uid, Word)>,
     pub(super) steps: Vec<Step>,
     pub(super) events: Vec<Event>,
+    /// Something has no body and is not shown: it was taken for known when the gate was looked at, and was not any more. Another look
+    /// has it.
+    pub(super) is_incomplete: bool,
 }
 
 /// What is known beside the gate.
@@ -113,6 +118,11 @@ impl Shown {
             plan.steps.push(Step::NoPod(key));
         }
         for pod in look.pods {
+            let is_shown = self.pods.get(&pod.key).is_some_and(|shown| shown.uid == pod.uid);
+            if pod.body.is_none() && !is_shown {
+                plan.is_incomplete = true;
+                continue;
+            }
             self.take_pod(pod, facing, look.wall, &mut plan);
         }
         self.take_mirrors(facing.seen, &admitted, &mut plan);
@@ -124,15 +134,22 @@ impl Shown {
         let mut word = facing.said.word(&pod.uid);
         let mut next = self.admitted(pod, &mut word, facing, now, plan);
         next.refresh(&word, facing);
-        let status: Option<Value> = next.status.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        next.health =
-            status.as_ref().and_then(|status| condition::health(&next.traits, &word.replaced, status));
+        let old = self.pods.get(&key);
+        let is_other = old.is_none_or(|old| old.looks_other(&next));
+        // Of most pods nothing has changed, and to read a status takes longer than to compare it.
+        if is_other || next.replaced != word.replaced {
+            let status: Option<Value> =
+                next.status.as_deref().and_then(|text| serde_json::from_str(text).ok());
+            next.health =
+                status.as_ref().and_then(|status| condition::health(&next.traits, &word.replaced, status));
+            next.replaced = word.replaced;
+            if is_other {
+                plan.steps.push(next.step(&key, status.as_ref()));
+            }
+        }
         if let Some(health) = next.health.filter(|health| known.is_some_and(|known| known != *health)) {
             let (uid, digest) = (next.uid.clone(), next.digest.clone());
             plan.events.push(Event::Reported { key: key.clone(), uid, digest, health });
-        }
-        if self.pods.get(&key).is_none_or(|old| old.looks_other(&next)) {
-            plan.steps.push(next.step(&key, status.as_ref()));
         }
         self.pods.insert(key, next);
     }
@@ -153,8 +170,12 @@ impl Shown {
                 old.is_settled = is_settled;
                 continue;
             }
-            let object = body.and_then(|body| serde_json::from_slice::<Value>(&body).ok());
             let old = self.configs.get(&key);
+            if body.is_none() && old.is_none_or(|old| old.uid != uid) {
+                plan.is_incomplete = true;
+                continue;
+            }
+            let object = body.and_then(|body| serde_json::from_slice::<Value>(&body).ok());
             let data = match (&object, old) {
                 (Some(object), _) => Arc::new(version::data(key.kind, object)),
                 (None, old) => old.map(|old| Arc::clone(&old.data)).unwrap_or_default(),
@@ -205,20 +226,19 @@ impl Shown {
         plan: &mut Plan,
     ) -> Pod {
         let look::Pod { key, uid, digest, is_ending, is_private, uses, body, asked, health: _ } = pod;
-        let old = self.pods.get(&key).filter(|old| old.uid == uid).cloned();
-        let body = body.or_else(|| old.as_ref().map(|old| Arc::clone(&old.body)));
+        let old = self.pods.get(&key).filter(|old| old.uid == uid);
+        let body = body.or_else(|| old.map(|old| Arc::clone(&old.body)));
         let body = body.unwrap_or_else(|| Arc::from([]));
-        let is_same = old.as_ref().is_some_and(|old| old.digest == digest && old.end.is_some() == is_ending);
-        if let Some(old) = old.clone().filter(|_| is_same) {
-            return Pod { body, is_private, uses, nudges: word.nudges, ..old };
+        if let Some(old) = old.filter(|old| old.digest == digest && old.end.is_some() == is_ending) {
+            return Pod { body, is_private, uses, nudges: word.nudges, ..old.clone() };
         }
         let object = parse(&body);
-        let end = match (is_ending, old.as_ref().and_then(|old| old.end.clone())) {
+        let end = match (is_ending, old.and_then(|old| old.end.clone())) {
             (false, _) => None,
             (true, Some(end)) => Some(end),
             (true, None) => Some(End::of(asked.map(|asked| parse(&asked)).as_ref(), &object, now)),
         };
-        if let Some(old) = old.as_ref().filter(|old| old.digest != digest) {
+        if let Some(old) = old.filter(|old| old.digest != digest) {
             let live = facing.seen.get(&uid).and_then(|pod| pod.status.as_deref());
             let status: Value = live.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
             let replaced = condition::replaced(&parse(&old.body), &object, &status);
@@ -231,9 +251,10 @@ impl Shown {
         Pod {
             traits: Traits::of(&object),
             source: None,
-            status: old.as_ref().and_then(|old| old.status.clone()),
+            status: old.and_then(|old| old.status.clone()),
             nudges: word.nudges,
             health: None,
+            replaced: Replaced::default(),
             uid,
             digest,
             body,
@@ -368,3 +389,6 @@ impl Unsettled {
         Checked { late: late.map(|(uid, ..)| uid).collect(), key: self.key }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -140,6 +140,11 @@ impl Events {
 
     fn event(&self, told: &Told, uid: Option<&str>, at: Timestamp) -> Value {
         let involved = match &told.key {
+            // The cluster knows a static pod by its mirror, and the gate's uid of it is none of the cluster's.
+            Some(key) if key.kind == Kind::StaticPod => {
+                let name = format!("{}-{}", key.name, self.node);
+                json!({"apiVersion": "v1", "kind": "Pod", "namespace": *key.namespace, "name": name})
+            }
             Some(key) => {
                 json!({"apiVersion": "v1", "kind": kind(key.kind), "namespace": *key.namespace, "name": *key.name, "uid": uid})
             }

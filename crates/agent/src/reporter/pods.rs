@@ -148,7 +148,7 @@ impl PodStatuses {
         before: &Sent,
         now: Timestamp,
     ) -> Option<Write> {
-        let reported = self.statuses.get(uid);
+        let reported = self.statuses.get(pod.mirror_of.as_ref().unwrap_or(uid));
         let mut next = before.clone();
         let mut status = Map::new();
         let mut conditions = Vec::new();

@@ -220,5 +220,12 @@ async fn a_client_written_in_go_comes_in_with_its_certificate_and_not_without() 
     assert_eq!(String::from_utf8_lossy(&with.stdout), "namespace/default\n", "{with:?}");
     assert!(!without.status.success());
     let said = String::from_utf8_lossy(&without.stderr);
-    assert!(said.contains("certificate required"), "{said}");
+    // What it says depends on what it meets first: the alert, or the end of the connection while it reads or writes.
+    let refusals = [
+        "certificate required",
+        "client conn could not be established",
+        "connection reset by peer",
+        "broken pipe",
+    ];
+    assert!(refusals.iter().any(|refusal| said.contains(refusal)), "{said}");
 }

@@ -1,0 +1,53 @@
+//! What comes of looks at the gate.
+
+use std::collections::BTreeMap;
+
+use safepoint_core::{Key, Kind, Timestamp};
+
+use super::*;
+
+fn key() -> Key {
+    Key { kind: Kind::ConfigMap, namespace: "default".into(), name: "ca".into() }
+}
+
+fn config(body: Option<&str>) -> look::Config {
+    let body = body.map(|body| Arc::from(body.as_bytes()));
+    look::Config {
+        key: key(),
+        uid: "u".into(),
+        digest: "d".into(),
+        is_ending: false,
+        is_settled: false,
+        body,
+    }
+}
+
+fn take(shown: &mut Shown, configs: Vec<look::Config>) -> Plan {
+    let look = Look {
+        is_sealed: false,
+        is_adoption_wanted: false,
+        has_any: true,
+        pods: Vec::new(),
+        configs,
+        judged: BTreeMap::new(),
+        wall: Timestamp(0),
+    };
+    let (seen, said) = (BTreeMap::new(), Said::default());
+    shown.take(look, Facing { seen: &seen, said: &said, is_connected: true })
+}
+
+#[test]
+fn what_goes_and_comes_back_between_two_looks_is_looked_at_again_and_shown() {
+    let mut shown = Shown::default();
+    let body = r#"{"metadata":{"name":"ca"},"data":{"ca.crt":"x"}}"#;
+    let first = take(&mut shown, vec![config(Some(body))]);
+    assert!(matches!(&*first.steps, [Step::Config(..)]) && !first.is_incomplete);
+    assert!(matches!(&*take(&mut shown, Vec::new()).steps, [Step::NoConfig(_)]));
+
+    // The gate was looked at by somebody who took it for known: its body was left out.
+    let back = take(&mut shown, vec![config(None)]);
+    assert!(back.is_incomplete && back.steps.is_empty());
+    assert!(shown.known().objects.is_empty(), "so that the next look has its body");
+    let again = take(&mut shown, vec![config(Some(body))]);
+    assert!(matches!(&*again.steps, [Step::Config(..)]) && !again.is_incomplete);
+}
