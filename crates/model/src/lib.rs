@@ -5,11 +5,15 @@
 //! [`invariants`] are checked after every action, against a history that the world keeps for itself and not against what
 //! the gate believes. The same world is explored exhaustively ([`explore`]) and walked at random (`tests/random.rs`), and
 //! a failing run is a list of actions that can be replayed ([`replay`]).
+//!
+//! The planner of roll-outs and the pod operations lifecycle have worlds of their own: [`rollout`], [`lifecycle`].
 
 pub mod explore;
 pub mod history;
 pub mod invariants;
+pub mod lifecycle;
 pub mod replay;
+pub mod rollout;
 pub mod setting;
 pub mod world;
 
