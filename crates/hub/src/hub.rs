@@ -31,7 +31,7 @@ use crate::health::{HealthServer, Sources};
 use crate::leader::{Election, Leadership, Led};
 use crate::lifecycle::{self, Admit, Controller, Deletions, Evict, Features, Own, Pods, RuleKeeper, Rules};
 use crate::seen::{Seen, Watches};
-use crate::source::{Janitor, Source, WishWriter, Wishes};
+use crate::source::{Janitor, Source, Surplus, WishWriter, Wishes};
 use crate::static_pods::{Check, StaticPods, Tasks};
 use crate::surfacing::Surfacing;
 use crate::webhook::{Certificates, Endpoint, Hook, Keeper, Names, Registration, Server};
@@ -200,9 +200,11 @@ impl Hub {
         let wishes = Arc::new(Wishes::new());
         let handle = Arc::new(OnceLock::new());
         let owners = Owners { client: client.clone(), seen: Arc::clone(&seen) };
+        let surplus = Arc::new(Surplus::new(client.clone()));
         let deletions = Arc::new(Deletions {
             client: client.clone(),
             seen: Arc::clone(&seen),
+            surplus: Arc::clone(&surplus),
             clock: clock.clone(),
             namespace: namespace.clone(),
         });
@@ -251,7 +253,7 @@ impl Hub {
             .module(server.map_err(taken)?)
             .module(WishWriter {
                 client: client.clone(),
-                seen: Arc::clone(&seen),
+                surplus,
                 wishes,
                 facts: Arc::clone(&facts),
                 after: first.clone(),

@@ -10,13 +10,15 @@ mod hook;
 mod janitor;
 mod judge;
 mod message;
+mod surplus;
 mod wish;
 mod wishes;
 
-pub(crate) use held::{Asks, Ends, held, is_one_too_many};
+pub(crate) use held::{Ends, held};
 pub(crate) use hook::Source;
 pub(crate) use janitor::Janitor;
 pub(crate) use judge::covers;
 pub(crate) use message::{Way, list};
+pub(crate) use surplus::{Asks, Surplus};
 pub(crate) use wish::{How, Wish};
 pub(crate) use wishes::{WishWriter, Wishes};

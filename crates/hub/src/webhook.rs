@@ -18,4 +18,4 @@ pub use hook::{Entry, Flavour, Hook, Reviewing, Rule, SideEffects};
 pub(crate) use keeper::{Certificates, Keeper, ensure_namespace};
 pub(crate) use registration::{Endpoint, Registration};
 pub use review::{Answer, Denial, Request};
-pub(crate) use server::{NOTING, Server};
+pub(crate) use server::{NOTING, PATIENCE, Server};

@@ -101,6 +101,8 @@ impl Options {
             ("service-account-private-key-file", &file("service-account.key")),
             ("cluster-signing-cert-file", &file("ca.crt")),
             ("cluster-signing-key-file", &file("ca.key")),
+            // Each controller under its own name, as clusters have it: who wishes a pod's end is known by it.
+            ("use-service-account-credentials", "true"),
         ]));
         all.extend(self.controller_flags.iter().cloned());
         all

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::decide::{Act, annotations, decide};
 use super::owners::Owners;
 use crate::pod::Pod;
-use crate::webhook::{Answer, Entry, Flavour, Hook, Request, Reviewing, Rule, SideEffects};
+use crate::webhook::{Answer, Entry, Flavour, Hook, PATIENCE, Request, Reviewing, Rule, SideEffects};
 
 /// The mutating webhook for new pods.
 pub(crate) struct Carry {
@@ -25,6 +25,7 @@ impl Hook for Carry {
             labels: &[],
             condition: None,
             side_effects: SideEffects::None,
+            patience: PATIENCE,
         }
     }
 

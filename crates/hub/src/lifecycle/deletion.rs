@@ -26,7 +26,7 @@ use super::words::{WISH, nanos};
 use crate::clock::Clock;
 use crate::pod::Pod;
 use crate::seen::Seen;
-use crate::source::{Asks, Ends, How, Way, Wish, held, is_one_too_many};
+use crate::source::{Asks, Ends, How, Surplus, Way, Wish, held};
 use crate::webhook::{Answer, Denial, Request};
 
 /// So often it is tried to note a wish on a pod that others write at the same time.
@@ -36,6 +36,7 @@ const ATTEMPTS: usize = 5;
 pub(crate) struct Deletions {
     pub(crate) client: Client,
     pub(crate) seen: Arc<Seen>,
+    pub(crate) surplus: Arc<Surplus>,
     pub(crate) clock: Clock,
     /// The hub's own namespace, where nothing is held.
     pub(crate) namespace: String,
@@ -124,13 +125,13 @@ impl Deletions {
             let noted = known.wish();
             // A label that somebody put on by hand is that person's, whoever else asks.
             let is_ours = noted.is_some() || !view.is_wished_gone();
-            if noted.is_none() && is_ours {
-                let asks =
-                    Asks { namespace: &namespace, uid: &read.uid, owner: read.owner.as_ref(), by: user };
-                if is_one_too_many(&self.client, &self.seen, asks).await {
-                    return Ok(());
-                }
-            }
+            let asks = Asks { namespace: &namespace, uid: &read.uid, owner: read.owner.as_ref(), by: user };
+            let turn = match noted.is_none() && is_ours {
+                true => self.surplus.leave(asks).await,
+                false => Some(None),
+            };
+            // Enough others of its ReplicaSet are to go.
+            let Some(_turn) = turn else { return Ok(()) };
             let anew = is_ours && noted.is_none_or(|noted| wish.replaces(&noted));
             if taken.changes.is_empty() && !anew {
                 return Ok(());

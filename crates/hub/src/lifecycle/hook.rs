@@ -3,6 +3,7 @@
 //! All decisions are core's; here requests become views and changes become patches. Names, codes and texts are KusionStack's.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use kube::Client;
@@ -22,10 +23,14 @@ use super::patch::operations;
 use super::words::nanos;
 use crate::clock::Clock;
 use crate::source::How;
-use crate::webhook::{Answer, Denial, Entry, Flavour, Hook, NOTING, Request, Reviewing, Rule, SideEffects};
+use crate::webhook::{
+    Answer, Denial, Entry, Flavour, Hook, NOTING, PATIENCE, Request, Reviewing, Rule, SideEffects,
+};
 
 /// The pods that take part.
 const TAKES_PART: &[(&str, &str)] = &[(CONTROL, CONTROL_ON)];
+/// A pod that slips through is never gated, or ends in the middle of its service: a busy machine is waited for.
+const LONG: Duration = Duration::from_secs(10);
 /// The group of all kubelets.
 const NODES: &str = "system:nodes";
 /// What they write is not asked about.
@@ -98,6 +103,7 @@ impl Hook for Admit {
             labels: TAKES_PART,
             condition: Some(NOT_OF_A_NODE),
             side_effects: SideEffects::None,
+            patience: LONG,
         }
     }
 
@@ -147,6 +153,7 @@ impl Hook for Check {
             labels: TAKES_PART,
             condition: None,
             side_effects: SideEffects::NoneOnDryRun,
+            patience: LONG,
         }
     }
 
@@ -183,6 +190,7 @@ impl Hook for Evict {
             labels: &[],
             condition: None,
             side_effects: SideEffects::NoneOnDryRun,
+            patience: PATIENCE,
         }
     }
 

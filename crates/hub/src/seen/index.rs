@@ -134,12 +134,6 @@ impl Index {
         self.wished.iter().filter_map(|uid| Some((uid, self.pods.get(uid)?)))
     }
 
-    /// How many pods of a controller, other than this one, carry a wish.
-    pub(crate) fn wished_beside(&self, pod: &str, owner: &str) -> usize {
-        let pods = self.pods_of.get(owner).into_iter().flatten();
-        pods.filter(|other| &***other != pod && self.wished.contains(*other)).count()
-    }
-
     /// The workload that a pod's controller is, or is a part of.
     pub(crate) fn workload(&self, owner: &str) -> Option<&WorkloadFacts> {
         let above = self.deployments.get(owner).map_or(owner, |deployment| deployment);

@@ -1,30 +1,12 @@
-//! Whether a pod is held now, for whoever wants it to end; and whether enough others of its ReplicaSet are to go already.
+//! Whether a pod is held now, for whoever wants it to end.
 
-use k8s_openapi::api::apps::v1::ReplicaSet;
-use kube::Client;
-use kube::api::Api;
-
-use super::janitor::surplus;
 use super::judge::{Request, Verdict, judge};
 use super::message::{Way, denial};
 use super::wish::How;
 use crate::clock::Clock;
-use crate::pod::{Marks, Owner, Pod};
+use crate::pod::{Marks, Pod};
 use crate::seen::Seen;
 use crate::webhook::Denial;
-
-/// Who deletes what a ReplicaSet has too many.
-const REPLICA_SETS: &str = "system:serviceaccount:kube-system:replicaset-controller";
-
-/// Who asks for the end of which pod.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Asks<'a> {
-    pub(crate) namespace: &'a str,
-    pub(crate) uid: &'a str,
-    /// The pod's controller.
-    pub(crate) owner: Option<&'a Owner>,
-    pub(crate) by: &'a str,
-}
 
 /// How the end of a pod is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -53,13 +35,4 @@ pub(super) fn carrier(seen: &Seen, pod: &Pod) -> Option<String> {
     let index = seen.index();
     let workload = index.workload(&pod.owner.as_ref()?.uid).filter(|workload| workload.holds)?;
     Some(workload.to_string())
-}
-
-/// Whether a ReplicaSet has wished the ends of enough others. Where that cannot be told it has not, and the janitor counts.
-pub(crate) async fn is_one_too_many(client: &Client, seen: &Seen, asks: Asks<'_>) -> bool {
-    let Some(owner) = asks.owner.filter(|_| asks.by == REPLICA_SETS) else { return false };
-    let sets: Api<ReplicaSet> = Api::namespaced(client.clone(), asks.namespace);
-    let Ok(Some(set)) = sets.get_opt(&owner.name).await else { return false };
-    let wished = seen.index().wished_beside(asks.uid, &owner.uid);
-    surplus(&set).is_some_and(|surplus| usize::try_from(surplus).is_ok_and(|surplus| wished >= surplus))
 }

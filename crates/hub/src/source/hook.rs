@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::lifecycle::Deletions;
 use crate::pod::Pod;
 use crate::seen::Seen;
-use crate::webhook::{Answer, Entry, Flavour, Hook, NOTING, Request, Reviewing, Rule, SideEffects};
+use crate::webhook::{Answer, Entry, Flavour, Hook, NOTING, PATIENCE, Request, Reviewing, Rule, SideEffects};
 
 /// The validating webhook for the ends of pods.
 pub(crate) struct Source {
@@ -49,6 +49,7 @@ impl Hook for Source {
             labels: &[],
             condition: None,
             side_effects: SideEffects::NoneOnDryRun,
+            patience: PATIENCE,
         }
     }
 

@@ -27,7 +27,6 @@ use crate::facts::{Count, Facts};
 use crate::lifecycle::WISH;
 use crate::pod::Owner;
 use crate::seen::{PodFacts, Seen, Uid};
-pub(super) use wanted::surplus;
 use wanted::{Above, Ground, is_wanted_gone};
 
 /// How often wishes are looked at.

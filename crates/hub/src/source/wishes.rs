@@ -18,12 +18,11 @@ use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde_json::{Value, json};
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
-use super::held::{Asks, is_one_too_many};
+use super::surplus::{Asks, Surplus};
 use super::wish::Wish;
 use crate::backoff::Backoff;
 use crate::facts::{Count, Facts};
 use crate::pod::Owner;
-use crate::seen::Seen;
 
 /// Notes that may wait. A node that is drained has a hundred pods.
 const QUEUE: usize = 4_096;
@@ -58,7 +57,7 @@ pub(crate) struct Wishes {
 /// The writer as a module.
 pub(crate) struct WishWriter {
     pub(crate) client: Client,
-    pub(crate) seen: Arc<Seen>,
+    pub(crate) surplus: Arc<Surplus>,
     pub(crate) wishes: Arc<Wishes>,
     pub(crate) facts: Arc<Facts>,
     pub(crate) after: Vec<&'static str>,
@@ -122,10 +121,12 @@ impl WishWriter {
         let uid = note.uid.clone();
         let by = &*note.wish.by;
         let asks = Asks { namespace: &note.namespace, uid: &note.uid, owner: note.owner.as_ref(), by };
-        if note.known.is_none() && is_one_too_many(&self.client, &self.seen, asks).await {
-            tracing::debug!(pod = note.name, "as many pods of the ReplicaSet carry a wish as are to go");
-        } else {
+        if note.known.is_some() {
             self.put(note).await;
+        } else if let Some(_turn) = self.surplus.leave(asks).await {
+            self.put(note).await;
+        } else {
+            tracing::debug!(pod = note.name, "as many pods of the ReplicaSet carry a wish as are to go");
         }
         self.wishes.under_way().remove(&uid);
     }

@@ -8,7 +8,7 @@ use safepoint_api::static_pod::StaticPodSpec;
 use serde_json::{Value, json};
 
 use super::wanted::{Problem, Wanted, sentence};
-use crate::webhook::{Answer, Denial, Entry, Flavour, Hook, Request, Reviewing, Rule, SideEffects};
+use crate::webhook::{Answer, Denial, Entry, Flavour, Hook, PATIENCE, Request, Reviewing, Rule, SideEffects};
 
 /// The validating webhook for StaticPods.
 pub(crate) struct Check;
@@ -30,6 +30,7 @@ impl Hook for Check {
             labels: &[],
             condition: None,
             side_effects: SideEffects::None,
+            patience: PATIENCE,
         }
     }
 

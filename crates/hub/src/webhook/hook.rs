@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use super::review::{Answer, Request};
 
@@ -34,6 +35,8 @@ pub struct Entry {
     pub condition: Option<(&'static str, &'static str)>,
     /// What asking it does beside the answer.
     pub side_effects: SideEffects,
+    /// How long the API server waits for an answer, in whole seconds. What nobody answers passes.
+    pub patience: Duration,
 }
 
 /// Whether a hook may change objects.

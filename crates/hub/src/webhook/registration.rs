@@ -22,7 +22,6 @@ use tokio::time::Instant;
 
 use super::hook::{Entry, Flavour, Hook};
 use super::keeper::{Certificate, Certificates};
-use super::server::PATIENCE;
 use crate::backoff::Backoff;
 
 /// The name of both configurations.
@@ -144,7 +143,7 @@ impl Registration {
             reinvocation_policy: None,
             rules: Some(rules.collect()),
             side_effects: entry.side_effects.word().to_owned(),
-            timeout_seconds: i32::try_from(PATIENCE.as_secs()).ok(),
+            timeout_seconds: i32::try_from(entry.patience.as_secs()).ok(),
         }
     }
 }

@@ -25,15 +25,16 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use super::hook::Hook;
+use super::hook::{Entry, Hook};
 use super::keeper::Certificates;
 use super::review::{Answer, Request};
 use crate::facts::Facts;
 
-/// How long the API server waits for an answer, as it is registered.
+/// How long the API server waits for an answer where everybody's pods are asked about.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
-/// An answer that takes longer would come too late; a warning at least tells why nothing was said.
-const THINKING: Duration = Duration::from_millis(1_700);
+/// An answer that comes later than this before the end of all patience would come too late; a warning at least tells why nothing was
+/// said.
+const MARGIN: Duration = Duration::from_millis(300);
 /// What a refusal writes before it is said is given up then: that it is a refusal is known by then, and has to be said in time.
 pub(crate) const NOTING: Duration = Duration::from_millis(1_400);
 /// A client that has not finished its handshake by then is let go.
@@ -154,11 +155,12 @@ async fn answer(State(asked): State<Asked>, Path(token): Path<String>, body: Byt
         Ok(request) => request,
         Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     };
-    let name = asked.hook.entry().name;
-    let answer = timeout(THINKING, asked.hook.review(&request)).await.unwrap_or_else(|_| {
-        tracing::warn!(hook = name, "an answer took too long; what was asked passes");
-        Answer::Warn("Safepoint could not tell in time whether a hold covers this".to_owned())
-    });
+    let Entry { name, patience, .. } = asked.hook.entry();
+    let answer =
+        timeout(patience.saturating_sub(MARGIN), asked.hook.review(&request)).await.unwrap_or_else(|_| {
+            tracing::warn!(hook = name, "an answer took too long; what was asked passes");
+            Answer::Warn("Safepoint could not tell in time whether a hold covers this".to_owned())
+        });
     asked.facts.reviewed(name, answer.word());
     Json(answer.write(&request.uid)).into_response()
 }

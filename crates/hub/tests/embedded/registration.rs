@@ -1,5 +1,7 @@
 //! The configurations of the webhooks: kept as they should be, whoever changes them.
 
+use std::time::Duration;
+
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
@@ -84,6 +86,7 @@ impl Hook for NoSecretsHere {
             labels: &[],
             condition: None,
             side_effects: SideEffects::None,
+            patience: Duration::from_secs(2),
         }
     }
 

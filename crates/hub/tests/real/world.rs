@@ -41,9 +41,7 @@ pub(crate) struct World<'a> {
 
 impl Plane {
     pub(crate) fn start() -> Self {
-        // Each controller under its own name, as clusters have it: who wishes a pod's end is known by it.
-        let controller_flags = vec!["--use-service-account-credentials=true".to_owned()];
-        let options = Options { controllers: true, controller_flags, ..Options::default() };
+        let options = Options { controllers: true, ..Options::default() };
         let kubernetes = ControlPlane::start_with(&options).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
         Self { kubernetes, runtime }

@@ -10,7 +10,7 @@ use safepoint_api::node_gate::{GateState, NodeGateSpec, NodeGateStatus};
 
 use super::*;
 use crate::lifecycle::{Check, Evict, Features};
-use crate::source::{Source, Wishes};
+use crate::source::{Source, Surplus, Wishes};
 use crate::webhook::Hook;
 
 /// What becomes of a write.
@@ -53,7 +53,8 @@ fn deletions(writes: Writes, frozen: bool) -> Arc<Deletions> {
         seen.gates().take(Event::Apply(gate));
     }
     let namespace = "safepoint-system".to_owned();
-    Arc::new(Deletions { client: client(writes), seen, clock: Clock::wall(), namespace })
+    let surplus = Arc::new(Surplus::new(client(writes)));
+    Arc::new(Deletions { client: client(writes), seen, surplus, clock: Clock::wall(), namespace })
 }
 
 fn hooks(deletions: &Arc<Deletions>) -> [Box<dyn Hook>; 3] {

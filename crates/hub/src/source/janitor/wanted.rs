@@ -77,7 +77,7 @@ impl Above {
 }
 
 /// How many pods a ReplicaSet has too many; nothing if it has not looked yet, or goes away with all of them.
-pub(in crate::source) fn surplus(set: &ReplicaSet) -> Option<i32> {
+fn surplus(set: &ReplicaSet) -> Option<i32> {
     let status = set.status.as_ref()?;
     if set.metadata.deletion_timestamp.is_some() || status.observed_generation != set.metadata.generation {
         return None;
