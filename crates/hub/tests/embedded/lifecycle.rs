@@ -3,15 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use k8s_openapi::api::apps::v1::ReplicaSet;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use safepoint_core::Span;
 use safepoint_core::lifecycle::{SERVICE_READY, Timeouts};
 use safepoint_hub::{Features, Options};
 use serde_json::{Value, json};
 
 use crate::clock::Shifted;
-use crate::core_lifecycle::{PROTECTION, set, wire};
+use crate::core_lifecycle::{set, wire};
 use crate::hub::{RunningHub, options, until};
 use crate::lifecycle_stories as stories;
 use crate::review;
@@ -406,52 +405,4 @@ async fn a_pod_that_takes_part_no_more_is_deleted_like_any_other() {
     let pod = stage.pods(&stage.jane).patch("web", &PatchParams::default(), &off).await.unwrap();
     assert!(!pod.metadata.labels.unwrap_or_default().contains_key(PHASE));
     stage.pods(&stage.jane).delete("web", &DeleteParams::default()).await.unwrap();
-}
-
-/// Its order of pods changes while they grow older, and it asks again at once.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replica_set_that_chooses_others_each_time_loses_as_many_pods_as_it_has_too_many() {
-    let world = World::new().await;
-    let _hub = RunningHub::leading(graceful(&world)).await;
-    world.registered().await;
-    let stage = Stage {
-        jane: world.act_as("system:serviceaccount:kube-system:replicaset-controller"),
-        ..stage(&world)
-    };
-    let sets: Api<ReplicaSet> = Api::default_namespaced(world.admin.clone());
-    let labels = json!({"app": "web"});
-    let set = json!({"metadata": {"name": "web"}, "spec": {"replicas": 2, "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "rover:v1"}]}}}});
-    let set = sets.create(&PostParams::default(), &serde_json::from_value(set).unwrap()).await.unwrap();
-    let owner = json!([{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": true,
-        "uid": set.metadata.uid}]);
-    let names = ["a", "b", "c", "d"];
-    for name in names {
-        let declared = json!({"pod.kusionstack.io/available-conditions":
-            json!({"expectedFinalizers": {"Elb/shop/web": PROTECTION}}).to_string()});
-        let mut labels = wire(&[]);
-        labels.insert("app".into(), "web".into());
-        let metadata = json!({"annotations": declared, "ownerReferences": owner});
-        stage.make(name, labels, json!({}), metadata).await;
-        stage.settle(name).await;
-    }
-    let pods = stage.pods(&stage.hub);
-    let wished = async || {
-        let to_delete = ListParams::default().labels("collaset.kusionstack.io/to-delete");
-        pods.list(&to_delete).await.unwrap().items.len()
-    };
-    // First the two that are too many, all four at once, then those that are left.
-    let all = futures::future::join_all(names.iter().map(|name| stage.delete(name, false))).await;
-    assert!(all.iter().all(Result::is_err), "{all:?}");
-    assert_eq!(wished().await, 2);
-    for name in names {
-        stage.delete(name, false).await.unwrap_err();
-    }
-    assert_eq!(wished().await, 2);
-    // A person is not counted.
-    let jane = Stage { jane: world.act_as("jane"), ..stage };
-    for name in names {
-        jane.delete(name, false).await.unwrap_err();
-    }
-    assert_eq!(wished().await, 4);
 }

@@ -4,17 +4,17 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, ResourceExt};
 use safepoint_core::lifecycle::SERVICE_READY;
 use safepoint_hub::{Features, Options};
 use serde_json::{Value, json};
 
-use crate::core_lifecycle::wire;
+use crate::core_lifecycle::{PROTECTION, wire};
 use crate::hub::{RunningHub, options, until};
 use crate::lifecycle_stories as stories;
 use crate::review;
@@ -309,5 +309,53 @@ fn what_nobody_here_knows_of_a_pod_is_kept() {
             (&pod["spec"]["hostUsers"], &pod["metadata"]["annotations"]["note"]),
             (&json!(false), &json!("kept"))
         );
+    });
+}
+
+/// The order in which a ReplicaSet takes pods changes while they grow older, and it asks again at once.
+#[test]
+fn a_replica_set_that_chooses_others_each_time_loses_as_many_pods_as_it_has_too_many() {
+    shared(async |world| {
+        let user = "system:serviceaccount:kube-system:replicaset-controller";
+        let stage = Stage { jane: world.plane.client(Some(user)).await, ..stage(&world).await };
+        let sets: Api<ReplicaSet> = Api::namespaced(world.client.clone(), &world.namespace);
+        let mut labels = wire(&[]);
+        labels.insert("app".into(), "web".into());
+        let declared = json!({"expectedFinalizers": {"Elb/shop/web": PROTECTION}}).to_string();
+        let set = json!({"metadata": {"name": "web"}, "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": labels, "annotations": {"pod.kusionstack.io/available-conditions": declared}},
+                "spec": {"nodeName": world.node, "terminationGracePeriodSeconds": 1,
+                    "containers": [{"name": "main", "image": "rover:v1"}]}}}});
+        sets.create(&PostParams::default(), &serde_json::from_value(set).unwrap()).await.unwrap();
+        let pods = stage.pods(&stage.hub);
+        let named = async |more: &str| {
+            let listed = pods.list(&ListParams::default().labels(&format!("app=web{more}"))).await.unwrap();
+            listed.items.iter().map(ResourceExt::name_any).collect::<Vec<_>>()
+        };
+        let wished = async || named(",collaset.kusionstack.io/to-delete").await;
+        let all = until("all are there", async || Some(named("").await).filter(|all| all.len() == 4)).await;
+        for name in &all {
+            stage.settle(name).await;
+        }
+        let fewer = Patch::Merge(json!({"spec": {"replicas": 2}}));
+        sets.patch("web", &PatchParams::default(), &fewer).await.unwrap();
+        // Beside the ReplicaSet itself somebody asks in its name: for all of them at once, and again one by one.
+        let asked = futures::future::join_all(all.iter().map(|name| stage.delete(name, false))).await;
+        assert!(asked.iter().all(Result::is_err), "{asked:?}");
+        assert_eq!(wished().await.len(), 2);
+        for name in &all {
+            stage.delete(name, false).await.unwrap_err();
+        }
+        let leaving = wished().await;
+        assert_eq!(leaving.len(), 2);
+        for name in &leaving {
+            stage.until_gone(name).await;
+        }
+        let mut left = named("").await;
+        left.sort();
+        let mut stayed: Vec<_> = all.into_iter().filter(|name| !leaving.contains(name)).collect();
+        stayed.sort();
+        assert_eq!(left, stayed, "the other two serve, and no new one was needed");
     });
 }
