@@ -19,6 +19,7 @@ mod backoff;
 mod carrying;
 mod clock;
 mod definitions;
+mod event;
 mod facts;
 mod gates;
 mod health;

@@ -4,19 +4,14 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Client;
-use kube::api::{Api, PostParams};
 use safepoint_api::names::kusionstack::{EVENT_POD_DELETION, EVENT_SERVICE_READY};
 use safepoint_core::Text;
 use safepoint_core::lifecycle::{Alarm, Explanation, Label, OperationId, Phase, View};
 
 use super::known::{Key, Known};
-use super::words::{COMPONENT, EVENT_OVERDUE};
-
-/// The longest text of an Event.
-const LONGEST: usize = 1_000;
+use super::words::EVENT_OVERDUE;
+use crate::event::{self, Told};
 
 /// Something to tell about a pod.
 #[derive(Debug)]
@@ -61,37 +56,10 @@ impl News {
     /// Tells it. One that is lost is a pity and nothing more: the labels say the same.
     pub(super) async fn tell(self, client: Client, now: Timestamp) {
         let Self { key, uid, reason, warning, text, digest } = self;
-        let shown: String = key.name.chars().take(200).collect();
-        let now = Time(now);
-        let event = Event {
-            metadata: ObjectMeta {
-                name: Some(format!("{}.{digest:016x}", shown.trim_end_matches(['.', '-']))),
-                namespace: Some(key.namespace.to_string()),
-                ..ObjectMeta::default()
-            },
-            involved_object: ObjectReference {
-                api_version: Some("v1".to_owned()),
-                kind: Some("Pod".to_owned()),
-                namespace: Some(key.namespace.to_string()),
-                name: Some(key.name.to_string()),
-                uid: Some(uid.to_string()),
-                ..ObjectReference::default()
-            },
-            reason: Some(reason.to_owned()),
-            type_: Some(if warning { "Warning" } else { "Normal" }.to_owned()),
-            message: Some(text.chars().take(LONGEST).collect()),
-            source: Some(EventSource { component: Some(COMPONENT.to_owned()), host: None }),
-            first_timestamp: Some(now.clone()),
-            last_timestamp: Some(now),
-            count: Some(1),
-            ..Event::default()
-        };
-        let api: Api<Event> = Api::namespaced(client, &key.namespace);
-        match api.create(&PostParams::default(), &event).await {
-            Ok(_) => {}
-            // It has been told before. A namespace that ends takes no more events.
-            Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404 | 409) => {}
-            Err(error) => tracing::debug!(%error, reason, "an event is lost"),
+        let about = event::about("v1", "Pod", &key.namespace, &key.name, &uid);
+        let told = Told { about, story: format!("{digest:016x}"), reason, warning, text };
+        if let Err(error) = told.tell(&client, now).await {
+            tracing::debug!(%error, reason, "an event is lost");
         }
     }
 }

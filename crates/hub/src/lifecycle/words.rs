@@ -13,9 +13,6 @@ pub(crate) const WISH: &str = "safepoint.dev/lifecycle-end-wished";
 /// Reason of the Event about an operation that takes too long in a phase.
 pub(crate) const EVENT_OVERDUE: &str = "LifecycleOverdue";
 
-/// Who writes Events.
-pub(crate) const COMPONENT: &str = "safepoint-hub";
-
 /// A moment as the labels have it. One before 1970 is none.
 pub(crate) fn nanos(now: Timestamp) -> Nanos {
     Nanos(u64::try_from(now.as_nanosecond()).unwrap_or_default())

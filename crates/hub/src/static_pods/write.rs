@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use futures::StreamExt;
 use futures::stream;
-use k8s_openapi::api::core::v1::{ConfigMap, Event, EventSource, ObjectReference, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::Client;
@@ -25,14 +25,11 @@ use super::news::News;
 use super::status;
 use super::task::SERVICE_ACCOUNT;
 use crate::clock::Clock;
+use crate::event::{self, Told};
 use crate::facts::{Count, Facts};
 
 /// So much is written at once for one StaticPod.
 const AT_ONCE: usize = 64;
-/// Who writes Events.
-const COMPONENT: &str = "safepoint-hub";
-/// The longest text of an Event.
-const LONGEST: usize = 1_000;
 
 /// Which StaticPod.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -322,34 +319,15 @@ impl Writer<'_> {
 
     async fn event(&self, object: &Object, news: News) -> Option<Done> {
         let News { reason, warning, text, name } = news;
-        let now = Time(self.clock.now());
-        let shown: String = object.name.chars().take(200).collect();
-        let event = Event {
-            metadata: ObjectMeta {
-                name: Some(format!("{}.{name}", shown.trim_end_matches(['.', '-']))),
-                namespace: Some(object.namespace.to_string()),
-                ..ObjectMeta::default()
-            },
-            involved_object: ObjectReference {
-                api_version: Some(format!("{GROUP}/{VERSION}")),
-                kind: Some("StaticPod".to_owned()),
-                namespace: Some(object.namespace.to_string()),
-                name: Some(object.name.to_string()),
-                uid: Some(object.uid.to_string()),
-                ..ObjectReference::default()
-            },
-            reason: Some(reason.to_owned()),
-            type_: Some(if warning { "Warning" } else { "Normal" }.to_owned()),
-            message: Some(text.chars().take(LONGEST).collect()),
-            source: Some(EventSource { component: Some(COMPONENT.to_owned()), host: None }),
-            first_timestamp: Some(now.clone()),
-            last_timestamp: Some(now),
-            count: Some(1),
-            ..Event::default()
-        };
-        let api: Api<Event> = Api::namespaced(self.client.clone(), &object.namespace);
-        if let Err(error) = is_there(api.create(&PostParams::default(), &event).await.map(drop)) {
-            // An Event that is lost is a pity and nothing more: the status says the same.
+        let about = event::about(
+            &format!("{GROUP}/{VERSION}"),
+            "StaticPod",
+            &object.namespace,
+            &object.name,
+            &object.uid,
+        );
+        let told = Told { about, story: name, reason, warning, text };
+        if let Err(error) = told.tell(self.client, self.clock.now()).await {
             tracing::debug!(%error, reason, "an event is lost");
         }
         None

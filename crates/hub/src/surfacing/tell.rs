@@ -4,9 +4,9 @@ use std::fmt::Debug;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, StatefulSet};
-use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource, ResourceExt};
 use safepoint_api::names::kubeedge::condition::{HELD_UPGRADE, REASON_ACTIVE};
@@ -16,14 +16,11 @@ use serde_json::json;
 
 use super::held::{Summary, Top};
 use crate::clock::Clock;
+use crate::event::{self, Told};
 use crate::seen::Carrier;
 
 /// Reason of the Event on a workload whose changes begin to be held.
 const EVENT_HELD: &str = "UpgradeHeld";
-/// Who writes it.
-const COMPONENT: &str = "safepoint-hub";
-/// The longest text of an Event.
-const LONGEST: usize = 1_000;
 /// Deployments are read in pages.
 const PAGE: u32 = 500;
 
@@ -111,30 +108,10 @@ impl Teller {
             Carrier::StatefulSet => self.about::<StatefulSet>(top).await?,
         };
         let Some(about) = about else { return Ok(()) };
-        let now = Time(self.clock.now());
-        let event = Event {
-            metadata: ObjectMeta {
-                name: Some(event_name(&about, summary)),
-                namespace: Some(top.namespace.clone()),
-                ..ObjectMeta::default()
-            },
-            involved_object: about,
-            reason: Some(EVENT_HELD.to_owned()),
-            // It is what somebody wanted.
-            type_: Some("Normal".to_owned()),
-            message: Some(summary.text.chars().take(LONGEST).collect()),
-            source: Some(EventSource { component: Some(COMPONENT.to_owned()), host: None }),
-            first_timestamp: Some(now.clone()),
-            last_timestamp: Some(now),
-            count: Some(1),
-            ..Event::default()
-        };
-        let api: Api<Event> = Api::namespaced(self.client.clone(), &top.namespace);
-        match api.create(&PostParams::default(), &event).await {
-            // It has been told before. A namespace that ends takes no more events.
-            Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404 | 409) => Ok(()),
-            written => written.map(drop),
-        }
+        let story = story(&about, summary);
+        // It is what somebody wanted.
+        let told = Told { about, story, reason: EVENT_HELD, warning: false, text: summary.text.clone() };
+        told.tell(&self.client, self.clock.now()).await
     }
 
     async fn about<K>(&self, top: &Top) -> Result<Option<ObjectReference>, kube::Error>
@@ -143,23 +120,16 @@ impl Teller {
     {
         let api: Api<K> = Api::namespaced(self.client.clone(), &top.namespace);
         let found = api.get_metadata_opt(&top.name).await?;
-        Ok(found.map(|found| ObjectReference {
-            api_version: Some(K::api_version(&()).into_owned()),
-            kind: Some(K::kind(&()).into_owned()),
-            namespace: Some(top.namespace.clone()),
-            name: Some(top.name.clone()),
-            uid: found.uid(),
-            ..ObjectReference::default()
-        }))
+        let uid = found.and_then(|found| found.uid());
+        Ok(uid.map(|uid| event::about(&K::api_version(&()), &K::kind(&()), &top.namespace, &top.name, &uid)))
     }
 }
 
 /// The same for the same beginning, so that a hub that is started again does not tell it again.
-fn event_name(about: &ObjectReference, summary: &Summary) -> String {
+fn story(about: &ObjectReference, summary: &Summary) -> String {
     let mut hasher = DefaultHasher::new();
     (&about.kind, &about.uid, EVENT_HELD, summary.since.as_millisecond()).hash(&mut hasher);
-    let name: String = about.name.iter().flat_map(|name| name.chars()).take(200).collect();
-    format!("{}.{:016x}", name.trim_end_matches(['.', '-']), hasher.finish())
+    format!("{:016x}", hasher.finish())
 }
 
 fn is_shown(deployment: &Deployment) -> bool {

@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use k8s_openapi::api::core::v1::{Event, EventSource, ObjectReference, Pod};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use kube::api::{Api, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, Patch, PatchParams};
 use safepoint_api::names::kusionstack::{GROUP, VERSION};
 use safepoint_api::pod_transition_rule::PodTransitionRuleStatus as Status;
 use safepoint_core::Text;
@@ -23,13 +22,10 @@ use super::read::{Hook, address};
 use super::set::{Acts, Calling, Object};
 use super::{AGAIN, CONFLICT, status};
 use crate::clock::Clock;
+use crate::event::{self, Told};
 
-/// The longest message of an Event.
-const LONGEST: usize = 1_024;
 /// So many pods are looked up, or written, at once.
 const LOOKUPS: usize = 8;
-/// Who writes Events.
-const COMPONENT: &str = "safepoint-hub";
 
 /// Writes.
 pub(crate) struct Writer<'a> {
@@ -148,38 +144,12 @@ impl Writer<'_> {
                 ("v1".to_owned(), "Pod", pod.clone(), known.uid.clone())
             }
         };
-        let now = Time(self.clock.now());
-        let shown: String = name.chars().take(200).collect();
-        let event = Event {
-            metadata: ObjectMeta {
-                name: Some(format!("{}.{}", shown.trim_end_matches(['.', '-']), news.name)),
-                namespace: Some(object.namespace.to_string()),
-                ..ObjectMeta::default()
-            },
-            involved_object: ObjectReference {
-                api_version: Some(version),
-                kind: Some(kind.to_owned()),
-                namespace: Some(object.namespace.to_string()),
-                name: Some(name.to_string()),
-                uid: Some(uid.to_string()),
-                ..ObjectReference::default()
-            },
-            reason: Some(news.reason.to_owned()),
-            type_: Some(if news.warning { "Warning" } else { "Normal" }.to_owned()),
-            message: Some(news.text.chars().take(LONGEST).collect()),
-            source: Some(EventSource { component: Some(COMPONENT.to_owned()), host: None }),
-            first_timestamp: Some(now.clone()),
-            last_timestamp: Some(now),
-            count: Some(1),
-            ..Event::default()
-        };
-        let api: Api<Event> = Api::namespaced(self.client.clone(), &object.namespace);
-        match api.create(&PostParams::default(), &event).await {
-            Ok(_) => {}
-            // It was told before.
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
-            // An Event that is lost is a pity and nothing more: the status says the same.
-            Err(error) => tracing::debug!(%error, reason = news.reason, "an event is lost"),
+        let News { reason, warning, text, name: story, .. } = news;
+        let about = event::about(&version, kind, &object.namespace, &name, &uid);
+        if let Err(error) =
+            (Told { about, story, reason, warning, text }).tell(self.client, self.clock.now()).await
+        {
+            tracing::debug!(%error, reason, "an event is lost");
         }
     }
 
