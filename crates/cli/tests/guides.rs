@@ -1,0 +1,58 @@
+//! The guides, as they are written: every command in them is run, and says what the guide says that it does.
+
+mod guides {
+    mod page;
+    mod session;
+    mod words;
+
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use page::{Block, Page};
+    use session::Session;
+
+    fn docs() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
+    }
+
+    /// Does what a reader would do, from the first line to the last.
+    fn follow(path: &str) {
+        let page = Page::read(&docs().join(path));
+        let mut session = Session::start();
+        for block in &page.blocks {
+            match block {
+                Block::File { name, text } => session.save(name, text),
+                Block::Console { steps, how, line } => {
+                    for step in steps {
+                        session.step(step, *how, &format!("{path}:{line}"));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_five_minute_start() {
+        follow("start.md");
+    }
+
+    #[test]
+    fn a_drone() {
+        follow("guides/drone.md");
+    }
+
+    #[test]
+    fn a_robot_arm() {
+        follow("guides/robot-arm.md");
+    }
+
+    #[test]
+    fn every_guide_is_followed() {
+        let mut names: Vec<_> = fs::read_dir(docs().join("guides"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["drone.md", "robot-arm.md"], "a guide needs a test of its own");
+    }
+}

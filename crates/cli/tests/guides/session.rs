@@ -1,0 +1,137 @@
+//! Somebody at a machine: a folder, a network, and terminals. Ports are the usual ones: the network is nobody else's. Neither are the
+//! processes: what is started here ends with the session, pods that outlive everything else included.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::page::{How, Step};
+use super::words::is_said;
+
+/// So often is looked, which is longer than anything takes on a busy machine.
+const LOOKS: usize = 1_200;
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(100);
+/// `cargo run --release -- …` in a checkout whose program is built.
+const CARGO: &str =
+    "#!/bin/sh\n[ \"$1 $2 $3\" = 'run --release --' ] || exit 97\nshift 3\nexec safepoint \"$@\"\n";
+
+pub(super) struct Session {
+    folder: tempfile::TempDir,
+    /// Everything ends with it.
+    machine: Child,
+    /// The first process inside.
+    first: String,
+    variables: Vec<(String, String)>,
+    background: Vec<Child>,
+}
+
+// === impl Session ===
+
+impl Session {
+    pub(super) fn start() -> Self {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let programs = folder.path().join("programs");
+        fs::create_dir(&programs).unwrap();
+        symlink(env!("CARGO_BIN_EXE_safepoint"), programs.join("safepoint")).unwrap();
+        symlink(safepoint_testkit::assets().unwrap().program("kubectl").unwrap(), programs.join("kubectl"))
+            .unwrap();
+        fs::write(programs.join("cargo"), CARGO).unwrap();
+        fs::set_permissions(programs.join("cargo"), fs::Permissions::from_mode(0o755)).unwrap();
+        let mut machine = Command::new("unshare")
+            .args(["--net", "--pid", "--mount-proc", "--fork", "--kill-child"])
+            .args(["sh", "-c", "ip link set lo up && echo up && exec sleep infinity"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut up = [0; 3];
+        let said = machine.stdout.take().unwrap().read_exact(&mut up);
+        said.expect("there is a network: these tests are run as root");
+        let id = machine.id();
+        let first = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap().trim().to_owned();
+        let usual = std::env::var("PATH").unwrap();
+        let variables = vec![
+            ("PATH".to_owned(), format!("{}:{usual}:/usr/sbin:/sbin", programs.display())),
+            ("HOME".to_owned(), folder.path().display().to_string()),
+        ];
+        Self { folder, machine, first, variables, background: Vec::new() }
+    }
+
+    /// Saves a file as the reader is told to.
+    pub(super) fn save(&self, name: &str, text: &str) {
+        fs::write(self.folder.path().join(name), text).unwrap();
+    }
+
+    pub(super) fn step(&mut self, step: &Step, how: How, place: &str) {
+        if let Some((name, value)) =
+            step.command.strip_prefix("export ").and_then(|rest| rest.split_once('='))
+        {
+            return self.variables.push((name.to_owned(), value.to_owned()));
+        }
+        let said = match how {
+            How::Background => self.stay(step),
+            How::Once | How::Fails | How::Until => self.run(step, how),
+        };
+        if let Err(said) = said {
+            panic!("{place}: `{}` is to say\n{}\nand says\n{said}", step.command, step.says);
+        }
+    }
+
+    /// Runs a command to its end. The error is what it says instead.
+    fn run(&self, step: &Step, how: How) -> Result<(), String> {
+        let mut looks = 0;
+        loop {
+            let output = self.command(&step.command).output().unwrap();
+            let said = String::from_utf8(output.stdout).unwrap();
+            if output.status.success() == (how != How::Fails) && is_said(&step.says, &said) {
+                return Ok(());
+            }
+            looks += 1;
+            if how != How::Until || looks == LOOKS {
+                return Err(format!("{said}({})", output.status));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Starts a command that stays, and waits until it has said what it is to say.
+    fn stay(&mut self, step: &Step) -> Result<(), String> {
+        let path = self.folder.path().join(format!("terminal-{}", self.background.len()));
+        let out = File::create(&path).unwrap();
+        let mut command = self.command(&step.command);
+        command.stderr(out.try_clone().unwrap()).stdout(out);
+        self.background.push(command.spawn().unwrap());
+        for _ in 0..LOOKS {
+            // It may go on to say more.
+            if is_said(&format!("{} …", step.says), &fs::read_to_string(&path).unwrap()) {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK);
+        }
+        Err(fs::read_to_string(&path).unwrap())
+    }
+
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new("nsenter");
+        command
+            .args(["--net", "--pid", "--mount", "--target", &self.first, "--wd=."])
+            .args(["sh", "-c", &format!("exec 2>&1\n{line}")])
+            .current_dir(self.folder.path())
+            .env_remove("KUBECONFIG")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // With the first process of a machine, all end.
+        let _ = self.machine.kill();
+        for child in self.background.iter_mut().chain([&mut self.machine]) {
+            let _ = child.wait();
+        }
+    }
+}
