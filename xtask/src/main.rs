@@ -1,6 +1,7 @@
 //! Builds, checks and measures Safepoint. `cargo xtask test` is all that continuous integration runs.
 
 mod bench;
+mod book;
 mod crds;
 mod kubernetes;
 mod model;
@@ -42,6 +43,8 @@ enum Command {
     },
     /// Writes the custom resource definitions to deploy/crds and into the chart.
     Crds,
+    /// Builds the documentation as a book, into target/book.
+    Book,
     /// Checks what a compiler does not: generated files are current, and the tree keeps its own rules.
     Tidy,
     /// Checks the dependencies against the advisory database, which is fetched for it.
@@ -78,6 +81,7 @@ fn run() -> Result<()> {
         Command::Model { deep } => model::run(&root, deep),
         Command::Replay { log } => model::replay(&log),
         Command::Crds => crds::write(&root),
+        Command::Book => book::build(&root),
         Command::Tidy => tidy::run(&root),
         Command::Advisories => tools::deny(&root, &["advisories"]),
         Command::Bench { what } => bench::run(&root, what),

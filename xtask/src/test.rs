@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 
 use crate::steps::{Steps, Tally, cargo, run as run_command};
-use crate::{kubernetes, model, suites, tidy, tools};
+use crate::{book, kubernetes, model, suites, tidy, tools};
 
 /// Runs all checks.
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -44,6 +44,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     steps.check("the binary", || run_command(cargo(root, &["build", "--quiet"])));
     steps.check("model", || model::run(root, false));
     steps.check("tidy", || tidy::run(root));
+    steps.check("the book", || book::build(root));
     steps.check("dependencies: bans, licences, sources", || {
         tools::deny(root, &["bans", "licenses", "sources"])
     });

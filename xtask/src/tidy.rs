@@ -1,5 +1,7 @@
 //! The rules that the tree keeps about itself, as a check that says what to do.
 
+mod links;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +19,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let mut problems = Vec::new();
     stale_crds(root, &mut problems)?;
     sources(root, &mut problems)?;
+    links::check(root, &tracked(root)?, &mut problems)?;
     core_is_pure(root, &mut problems)?;
     sdk_is_small(root, &mut problems)?;
     mutants_are_not_shipped(root, &mut problems)?;

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use safepoint_testkit::{HELM, cache, helm, is_root, missing_packages};
 
 const CARGO_DENY: &str = "0.20.2";
+const MDBOOK: &str = "0.5.4";
 /// Must be the version of the `gungraun` crate in the lock file: the two speak a private protocol.
 const GUNGRAUN_RUNNER: &str = "0.20.0";
 
@@ -45,6 +46,11 @@ pub(crate) fn deny(root: &Path, checks: &[&str]) -> Result<()> {
         bail!("the dependencies break a rule of deny.toml: see above");
     }
     Ok(())
+}
+
+/// What makes a book of pages.
+pub(crate) fn mdbook() -> Result<PathBuf> {
+    tool("mdbook", MDBOOK)
 }
 
 /// The runner of the instruction-count benchmarks.
