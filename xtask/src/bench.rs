@@ -1,13 +1,13 @@
 //! What can be measured on a noisy machine: instructions, which repeat, and two things beside each other in one run.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
-use serde_json::Value;
 
 use crate::kubernetes;
+use crate::package::executable;
 use crate::steps::{cargo, run as run_command};
 use crate::tools;
 
@@ -112,15 +112,6 @@ fn release_binary(root: &Path) -> Result<PathBuf> {
 }
 
 fn built(root: &Path, package: &str) -> Result<PathBuf> {
-    let arguments = ["build", "--release", "--package", package, "--message-format=json-render-diagnostics"];
-    let output = cargo(root, &arguments).stderr(Stdio::inherit()).output().context("cannot run cargo")?;
-    if !output.status.success() {
-        bail!("the binary does not build");
-    }
-    let messages = String::from_utf8(output.stdout).context("cargo says something that is not text")?;
-    let mut executables = messages.lines().filter_map(|line| {
-        let message: Value = serde_json::from_str(line).ok()?;
-        Some(PathBuf::from(message.get("executable")?.as_str()?))
-    });
-    executables.next_back().context("cargo built no executable")
+    let message_format = "--message-format=json-render-diagnostics";
+    executable(root, &["build", "--release", "--package", package, message_format])
 }

@@ -5,6 +5,7 @@ mod book;
 mod crds;
 mod kubernetes;
 mod model;
+mod package;
 mod steps;
 mod suites;
 mod test;
@@ -28,7 +29,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Checks everything: format, lints, tests, documentation, the model, tidiness, dependencies.
+    /// Checks everything: format, lints, tests, documentation, packages, the model, tidiness, dependencies.
     Test,
     /// Explores every interleaving of the small worlds and checks the six invariants in each state.
     Model {
@@ -53,6 +54,14 @@ enum Command {
     Bench {
         #[arg(value_enum, default_value_t)]
         what: bench::Bench,
+    },
+    /// Builds what people install, into target/package: all of it, or one part.
+    Package {
+        #[arg(value_enum)]
+        what: Option<package::Package>,
+        /// Checks all of it instead, with a program that is built faster.
+        #[arg(long, conflicts_with = "what")]
+        check: bool,
     },
     /// Builds and runs the real Kubernetes that tests run against.
     Kubernetes {
@@ -85,6 +94,8 @@ fn run() -> Result<()> {
         Command::Tidy => tidy::run(&root),
         Command::Advisories => tools::deny(&root, &["advisories"]),
         Command::Bench { what } => bench::run(&root, what),
+        Command::Package { check: true, .. } => package::checked(&root),
+        Command::Package { what, .. } => package::run(&root, what),
         Command::Kubernetes { what } => kubernetes::run(&root, &what),
         Command::Wire => wire::write(&root),
     }

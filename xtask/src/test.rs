@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 
 use crate::steps::{Steps, Tally, cargo, run as run_command};
-use crate::{book, kubernetes, model, suites, tidy, tools};
+use crate::{book, kubernetes, model, package, suites, tidy, tools};
 
 /// Runs all checks.
 pub(crate) fn run(root: &Path) -> Result<()> {
@@ -42,6 +42,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         count_tests(cargo(root, &["test", "--package", "safepoint-core", "--lib", "--quiet"]))
     });
     steps.check("the binary", || run_command(cargo(root, &["build", "--quiet"])));
+    // After the binary, of which it links the parts.
+    steps.count("packages", || package::check(root));
     steps.check("model", || model::run(root, false));
     steps.check("tidy", || tidy::run(root));
     steps.check("the book", || book::build(root));

@@ -78,40 +78,62 @@ pub(crate) fn build_helm() -> Result<()> {
 const MORE_PROGRAMS: [(&str, &str, &str); 1] =
     [("nginx", "nginx", "is the load balancer that the example of a cooperation controller keeps in step")];
 
+/// What packages are made and checked with, in the same order.
+const PACKAGING: [(&str, &str, &str); 7] = [
+    ("curl", "curl", "asks the program what it measures"),
+    ("dpkg-deb", "dpkg", "makes the Debian package"),
+    ("dpkg-shlibdeps", "dpkg-dev", "finds out which libraries the Debian package needs"),
+    ("lintian", "lintian", "knows what a Debian package has to be like"),
+    ("promtool", "prometheus", "reads and tests alert rules"),
+    ("strip", "binutils", "takes what nobody runs out of programs"),
+    ("systemd-analyze", "systemd", "reads units"),
+];
+
 /// Installs what a node with real containers, and what runs beside it, needs of the system, unless it is there.
 pub(crate) fn node_packages() -> Result<()> {
+    install("tests that run real containers", || {
+        let more = missing(&MORE_PROGRAMS);
+        missing_packages().into_iter().chain(more).collect()
+    })
+}
+
+/// Installs what packages are made and checked with, unless it is there.
+pub(crate) fn package_programs() -> Result<()> {
+    install("packages", || missing(&PACKAGING))
+}
+
+/// Installs what is missing for something. What is missing is looked for again afterwards.
+fn install(purpose: &str, missing: impl Fn() -> Vec<(&'static str, &'static str)>) -> Result<()> {
     if !is_root() {
-        bail!("some tests run real containers, which takes root and a few packages: run this as root");
+        bail!("{purpose} need root and a few packages: run this as root");
     }
-    let missing = all_missing();
-    if missing.is_empty() {
+    let needed = missing();
+    if needed.is_empty() {
         return Ok(());
     }
-    let names: Vec<_> = missing.iter().map(|(package, _)| *package).collect();
-    let names = names.join(" ");
-    println!("installing with apt-get, once, for tests that run real containers:");
-    for (package, purpose) in &missing {
+    println!("installing with apt-get, once, for {purpose}:");
+    for (package, purpose) in &needed {
         println!("  {package} {purpose}");
     }
+    let names = needed.iter().map(|(package, _)| *package).collect::<Vec<_>>().join(" ");
     // A fresh machine knows no packages until it has asked which there are.
     if apt_get(&format!("install --yes --no-install-recommends {names}")).is_err() {
         apt_get("update")?;
         apt_get(&format!("install --yes --no-install-recommends {names}"))?;
     }
-    if let Some((package, purpose)) = all_missing().first() {
+    if let Some((package, purpose)) = missing().first() {
         bail!("{package} is installed and yet not found: it {purpose}");
     }
     Ok(())
 }
 
-/// The packages that are missing, each with what it is for.
-fn all_missing() -> Vec<(&'static str, &'static str)> {
+/// The packages of programs that are missing, each with what it is for.
+fn missing(programs: &[(&str, &'static str, &'static str)]) -> Vec<(&'static str, &'static str)> {
     // Programs of administrators are found by every way to become root.
     let mut path = env::var_os("PATH").unwrap_or_default();
     path.push(":/usr/sbin:/sbin");
     let is_there = |program: &str| env::split_paths(&path).any(|folder| folder.join(program).exists());
-    let more = MORE_PROGRAMS.into_iter().filter(|need| !is_there(need.0)).map(|need| (need.1, need.2));
-    missing_packages().into_iter().chain(more).collect()
+    programs.iter().filter(|need| !is_there(need.0)).map(|need| (need.1, need.2)).collect()
 }
 
 fn apt_get(arguments: &str) -> Result<()> {
