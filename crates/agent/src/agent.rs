@@ -313,7 +313,10 @@ impl Agent {
         };
         let builder = builder.module(self.gate);
         let builder = match self.door {
-            DoorModule::Processes(door) => builder.module(*door),
+            DoorModule::Processes(door) => {
+                door.make_folder();
+                builder.module(*door)
+            }
             DoorModule::Kubelet(door) => builder.module(*door),
         };
         let mut builder = builder

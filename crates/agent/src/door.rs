@@ -77,13 +77,8 @@ impl Module for ProcessDoor {
         let (mut effects, mut starts, mut seen) =
             (self.desk.effects(), self.desk.starts(), self.seen.changes());
         self.report_part(Some("is starting")).await?;
-        let (options, manifests) = (self.options.clone(), self.manifests.clone());
-        let opened = tokio::task::spawn_blocking(move || {
-            if let Err(error) = std::fs::create_dir_all(&manifests) {
-                tracing::warn!(folder = %manifests.display(), %error, "cannot make the folder of manifests");
-            }
-            Runtime::open(options)
-        });
+        let options = self.options.clone();
+        let opened = tokio::task::spawn_blocking(move || Runtime::open(options));
         let opened = opened.await.map_err(Fault::transient)?;
         let runtime = Arc::new(opened.map_err(|error| match error {
             OpenError::Locked { .. } => Fault::dependency("the folder of the pods", error),
@@ -146,6 +141,14 @@ impl Module for ProcessDoor {
 }
 
 impl ProcessDoor {
+    /// Makes the folder of manifests. Whoever is told that the agent is ready may write there at once, and the agent can be
+    /// ready before its door is.
+    pub(crate) fn make_folder(&self) {
+        if let Err(error) = std::fs::create_dir_all(&self.manifests) {
+            tracing::warn!(folder = %self.manifests.display(), %error, "cannot make the folder of manifests");
+        }
+    }
+
     /// Whether a freeze could be enforced here.
     async fn report_part(&self, problem: Option<&str>) -> Result<(), Fault> {
         let part = PartName::from(NAME);

@@ -76,7 +76,7 @@ pub(crate) struct ManifestDoor {
     pub(crate) desk: Desk,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) witness: Witness,
-    /// What makes the folder, where that is no kubelet's.
+    /// What sees the static pods, where that is no kubelet.
     pub(crate) after: Option<&'static str>,
     pub(crate) board: Arc<Board>,
     /// Kept across restarts: what is in it was not looked at yet.
