@@ -91,7 +91,7 @@ fn what_the_hub_would_refuse_is_refused_in_its_words() {
 fn of_several_the_oldest_that_can_be_carried_out_counts() {
     let at = |name: &str, image: &str, hour: &str| {
         object(name, image, |it| {
-            it["metadata"]["creationTimestamp"] = json!(format!("2026-11-16T{hour}:00:00Z"))
+            it["metadata"]["creationTimestamp"] = json!(format!("2026-11-16T{hour}:00:00Z"));
         })
     };
     let mut oldest = at("a", "a:1", "07");
