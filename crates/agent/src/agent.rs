@@ -226,6 +226,8 @@ impl Agent {
             data: data.clone(),
             desk: desk.clone(),
             clock: Arc::clone(&clock),
+            cluster: cluster.clone(),
+            link: link.clone(),
             witness: witness.clone(),
             after: machine.is_some().then_some(door_name),
             board: Arc::clone(&board),

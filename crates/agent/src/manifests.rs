@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! node API, upgrade task ─► wish ─► gate ─► due ─► safepoint-manifest: swap, verify, go back
-//!                kubelet's folder ─► read ──┘ ▲                │
-//!                                             └──── outcome ◄──┘
+//!             │  kubelet's folder ─► read ──┘ ▲                │
+//!             └► ask ─► cluster               └──── outcome ◄──┘
 //! ```
 //!
 //! What lies in the folder is applied, whoever put it there; what somebody wishes is wanted, and the gate decides. Like
@@ -11,8 +11,10 @@
 //! swap is under way the static pod is starting, and no freeze is acknowledged. Once it is over, the manifest that is in
 //! place counts as ready: whether its pod is well was looked at, and a pod that fails later is not a change.
 
+mod ask;
 mod board;
 mod due;
+mod given;
 mod read;
 pub(crate) mod show;
 mod tools;
@@ -37,9 +39,12 @@ use tokio::sync::{Mutex, mpsc};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::clock::Clock;
+use crate::cluster::Cluster;
 use crate::journal::{BodyKey, Journal};
 use crate::keeper::{self, Desk};
+use crate::link::Link;
 use crate::static_pods::Witness;
+use ask::AskJob;
 use board::Wished;
 pub(crate) use board::{Board, Known, Wish, refused};
 use due::{Due, Row, Told, Work, due};
@@ -75,6 +80,9 @@ pub(crate) struct ManifestDoor {
     pub(crate) data: PathBuf,
     pub(crate) desk: Desk,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Where what does not lie ready is asked for.
+    pub(crate) cluster: Cluster,
+    pub(crate) link: Link,
     pub(crate) witness: Witness,
     /// What sees the static pods, where that is no kubelet.
     pub(crate) after: Option<&'static str>,
@@ -88,6 +96,8 @@ struct Working<'a> {
     desk: &'a Desk,
     board: &'a Board,
     clock: &'a dyn Clock,
+    cluster: &'a Cluster,
+    link: &'a Link,
     tools: Tools,
     scan: Scan,
     live: BTreeMap<Key, Read>,
@@ -99,6 +109,7 @@ struct Working<'a> {
     /// Swaps that could not go on, and are tried again.
     stuck: BTreeSet<Key>,
     stagings: FuturesUnordered<StagingJob>,
+    asks: FuturesUnordered<AskJob>,
 }
 
 /// A swap. Dropped, it is interrupted, and can be gone on with.
@@ -152,6 +163,7 @@ impl Module for ManifestDoor {
                 }
                 Some((key, ended)) = working.jobs.next() => working.ended(key, ended).await?,
                 Some(staging) = working.stagings.next() => working.staged_now(staging).await?,
+                Some(asked) = working.asks.next() => working.asked(asked).await?,
                 _ = tick.tick() => {
                     working.try_again()?;
                     working.look().await?;
@@ -238,6 +250,8 @@ impl ManifestDoor {
             desk: &self.desk,
             board: &self.board,
             clock: &*self.clock,
+            cluster: &self.cluster,
+            link: &self.link,
             tools,
             scan: Scan::default(),
             live: BTreeMap::new(),
@@ -247,6 +261,7 @@ impl ManifestDoor {
             running: BTreeMap::new(),
             stuck: BTreeSet::new(),
             stagings: FuturesUnordered::new(),
+            asks: FuturesUnordered::new(),
         })
     }
 }
@@ -358,12 +373,9 @@ impl Working<'_> {
         if !slot.wanted.as_ref().is_some_and(wants_it) {
             return Ok(());
         }
-        let row = self.rows.get(&live.key);
         let staged = self.staged.get(&live.key).filter(|staged| {
-            let has_failed = row.and_then(|row| row.last.as_ref()).is_some_and(|last| {
-                last.tried.as_deref() == Some(staged.digest.as_str()) && last.exit_code != 0
-            });
-            !has_failed && staged.digest.as_str() != live.digest().as_str()
+            let digest = staged.digest.as_str();
+            !self.has_failed(&live.key, digest) && digest != live.digest().as_str()
         });
         if staged.is_some()
             && let Some(pod) = pod_of(&live.key)
@@ -377,6 +389,12 @@ impl Working<'_> {
             return self.want(live, live.version.clone()).await;
         }
         Ok(())
+    }
+
+    /// Whether the last swap of a static pod was to this manifest, and was not done.
+    fn has_failed(&self, key: &Key, digest: &str) -> bool {
+        let last = self.rows.get(key).and_then(|row| row.last.as_ref());
+        last.is_some_and(|last| last.tried.as_deref() == Some(digest) && last.exit_code != 0)
     }
 
     /// Reads the folder, and what is staged.

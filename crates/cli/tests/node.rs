@@ -17,6 +17,7 @@ mod node {
     mod hold;
     mod manifests;
     mod offline;
+    mod ordered;
     mod orders;
     mod race;
     mod rights;

@@ -27,6 +27,7 @@
 //! | `verify` | whether a pod is well; the judge is pure |
 //! | `place` | how a manifest gets into the kubelet's folder |
 //! | `folder`, [`kubelet`] | where that is |
+//! | [`template`] | whether a StaticPod can be a manifest, and how that is written; pure |
 //! | `cri`, `pull` | the container runtime: what runs, which images are there |
 //! | `outcome` | what is said at the end |
 
@@ -49,6 +50,7 @@ mod pull;
 mod slot;
 mod stage;
 mod stop;
+pub mod template;
 mod verify;
 
 pub use cri::{

@@ -8,6 +8,7 @@ use std::fmt;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use safepoint_api::names::openyurt::STATIC_POD_HASH;
+use safepoint_api::names::safepoint::static_pod::INSTALLED;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,6 +24,7 @@ pub struct Manifest {
     digest: Digest,
     key: PodKey,
     revision: Option<String>,
+    is_installed: bool,
     uid: Option<String>,
     grace: u64,
     containers: Vec<ContainerWanted>,
@@ -149,6 +151,7 @@ impl Manifest {
         if object.spec.containers.is_empty() {
             return Err(ManifestError::Empty);
         }
+        let is_installed = annotations.as_ref().is_some_and(|all| all.contains_key(INSTALLED));
         let revision = annotations
             .and_then(|mut all| all.remove(STATIC_POD_HASH))
             .and_then(|value| Some(value.as_str()?.to_owned()))
@@ -162,7 +165,8 @@ impl Manifest {
         let containers = first.chain(then).collect();
         let grace = object.spec.termination_grace_period_seconds.unwrap_or(30);
         let uid = uid.filter(|it| !it.is_empty());
-        Ok(Self { digest: Digest::of(text.as_bytes()), text, key, revision, uid, grace, containers })
+        let digest = Digest::of(text.as_bytes());
+        Ok(Self { text, digest, key, revision, is_installed, uid, grace, containers })
     }
 
     /// The text, unchanged.
@@ -183,6 +187,11 @@ impl Manifest {
     /// The digest of the template that it was made from, as the hub has written it into the annotation.
     pub fn revision(&self) -> Option<&str> {
         self.revision.as_deref()
+    }
+
+    /// Whether the hub has brought it to a node that had none.
+    pub const fn is_installed(&self) -> bool {
+        self.is_installed
     }
 
     /// The uid, if the manifest names one. The kubelet makes one of host, path and contents otherwise.

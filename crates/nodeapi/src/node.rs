@@ -96,7 +96,8 @@ pub enum StaticPodWish {
         /// The manifest.
         put: PutStaticPod,
     },
-    /// What is staged, although it has failed before. It is held until it is released.
+    /// What the cluster has for it where nothing is staged, or what is staged although it has failed before. It is held
+    /// until it is released.
     TakeUp {
         /// The pod's namespace.
         namespace: String,

@@ -16,7 +16,7 @@ use super::read::Read;
 pub(crate) enum Wish {
     /// This manifest.
     Put { pod: PodKey, file: Option<FileName>, text: String, mode: PutMode },
-    /// What is staged and not wanted at present, because it has failed before.
+    /// What is not wanted at present: what is staged and has failed before, or what the cluster has for it.
     TakeUp { pod: PodKey },
     /// An earlier manifest; it waits for a release.
     RollBack { pod: PodKey, revision: Option<String> },

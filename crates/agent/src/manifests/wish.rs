@@ -46,36 +46,28 @@ fn check(pod: &PodKey, file: FileName, text: &str) -> Result<Read, Outcome> {
     Ok(read)
 }
 
-fn missing(pod: &PodKey) -> Outcome {
+pub(super) fn missing(pod: &PodKey) -> Outcome {
     Outcome::new(Code::ManifestMissing, format!("{pod} has no manifest on this node: install it first"))
 }
 
 // === impl Working ===
 
 impl Working<'_> {
-    /// Takes a wish. Who wished hears of it once the gate has; a manifest that is laid ready is pulled first.
+    /// Takes a wish. Who wished hears of it once the gate has; a manifest that is laid ready is pulled first, and one that
+    /// is not here is asked for.
     pub(super) async fn take(&mut self, wish: Wish, reply: oneshot::Sender<Granted>) -> Result<(), Fault> {
         self.scan().await?;
         let granted = match wish {
-            Wish::Put { pod, file, text, mode } => {
-                match self.check_put(&pod, file, &text, mode) {
-                    Ok(read) if mode == PutMode::Stage => {
-                        self.stagings.push(staging(self.tools.clone(), read, reply));
-                        return Ok(());
-                    }
-                    Ok(read) => {
-                        // What is newer than what is staged takes its place.
-                        self.unstage(&pod, Some(&read));
-                        let version = read.version.clone();
-                        self.want(&read, version).await?;
-                        Ok(())
-                    }
-                    Err(outcome) => Err(refused(&outcome)),
-                }
-            }
+            Wish::Put { pod, file, text, mode } => return self.put(&pod, file, &text, mode, reply).await,
             Wish::TakeUp { pod } => match self.staged(&pod) {
-                Ok(read) => self.want_held(&read, false).await.map(Ok)?,
-                Err(outcome) => Err(refused(&outcome)),
+                Ok(read) if !self.has_failed(&read.key, read.digest().as_str()) => {
+                    self.want_held(&read, false).await.map(Ok)?
+                }
+                Err(outcome) if outcome.code != Code::NothingStaged => Err(refused(&outcome)),
+                Ok(_) | Err(_) => {
+                    self.ask(pod, reply);
+                    return Ok(());
+                }
             },
             Wish::RollBack { pod, revision } => match self.kept(&pod, revision.as_deref()) {
                 Ok(read) => self.want_held(&read, false).await.map(Ok)?,
@@ -96,6 +88,40 @@ impl Working<'_> {
                 self.withdraw(&key_of(&pod)).await.map(Ok)?
             }
         };
+        self.answer(granted, reply).await
+    }
+
+    /// Takes a manifest. One that is laid ready is answered for when its images are here.
+    pub(super) async fn put(
+        &mut self,
+        pod: &PodKey,
+        file: Option<FileName>,
+        text: &str,
+        mode: PutMode,
+        reply: oneshot::Sender<Granted>,
+    ) -> Result<(), Fault> {
+        let granted = match self.check_put(pod, file, text, mode) {
+            Ok(read) if mode == PutMode::Stage => {
+                self.stagings.push(staging(self.tools.clone(), read, reply));
+                return Ok(());
+            }
+            Ok(read) => {
+                // What is newer than what is staged takes its place.
+                self.unstage(pod, Some(&read));
+                let version = read.version.clone();
+                self.want(&read, version).await.map(Ok)?
+            }
+            Err(outcome) => Err(refused(&outcome)),
+        };
+        self.answer(granted, reply).await
+    }
+
+    /// Says what became of a wish, once everything that follows from it has been done.
+    pub(super) async fn answer(
+        &mut self,
+        granted: Granted,
+        reply: oneshot::Sender<Granted>,
+    ) -> Result<(), Fault> {
         self.look().await?;
         // Who has gone away has wished all the same.
         let _ = reply.send(granted);
@@ -113,9 +139,7 @@ impl Working<'_> {
             Ok(()) => self.want_held(&read, false).await.map(Ok)?,
             Err(outcome) => Err(refused(&outcome)),
         };
-        self.look().await?;
-        let _ = reply.send(granted);
-        Ok(())
+        self.answer(granted, reply).await
     }
 
     fn lay_ready(&self, read: &Read, images: Vec<ImageReady>) -> Result<(), Outcome> {
@@ -165,7 +189,7 @@ impl Working<'_> {
     }
 
     /// What is staged, as it would be wanted.
-    fn staged(&self, pod: &PodKey) -> Result<Read, Outcome> {
+    pub(super) fn staged(&self, pod: &PodKey) -> Result<Read, Outcome> {
         let nothing = || Outcome::new(Code::NothingStaged, format!("nothing waits for {pod} on this node"));
         let staged = self.tools.door.staged(pod)?.ok_or_else(nothing)?;
         check(pod, staged.file, &staged.text)
@@ -193,7 +217,7 @@ impl Working<'_> {
     }
 
     /// Wants a manifest, or its end, but only after a release.
-    async fn want_held(&mut self, read: &Read, deleting: bool) -> Result<(), Fault> {
+    pub(super) async fn want_held(&mut self, read: &Read, deleting: bool) -> Result<(), Fault> {
         let version = Version { hold: true, deleting, ..read.version.clone() };
         self.want(read, version).await
     }

@@ -29,7 +29,7 @@ const STATUS_EXAMPLES: &str = "Examples:
   safepoint static-pod status kube-system/nginx --cluster";
 
 const UPGRADE_EXAMPLES: &str = "Examples:
-  # apply what lies ready; the cluster is not needed
+  # apply what lies ready, also offline; if nothing does, what the cluster wants
   safepoint static-pod upgrade kube-system/nginx
 
   # another manifest, from a file
@@ -80,6 +80,8 @@ pub(crate) enum StaticPodCommand {
     #[command(after_help = STATUS_EXAMPLES)]
     Status(OneArgs),
     /// Apply what waits for a static pod on this machine, or another manifest.
+    ///
+    /// Where nothing waits, it is what the cluster's StaticPod wants, if that leaves the moment to the node's owner (OTA).
     ///
     /// It waits until the new pod has been ready for a while, or the old one is back. Refused while the node is frozen or
     /// somebody holds it; what is staged stays.
@@ -135,7 +137,7 @@ pub(crate) struct UpgradeArgs {
     /// The static pod: NAME or NAMESPACE/NAME.
     #[arg(value_name = "NAMESPACE/NAME")]
     pod: String,
-    /// Another manifest. Left out: what waits is applied.
+    /// Another manifest. Left out: what waits is applied, or what the cluster's StaticPod wants.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Only pull its images and lay it ready.

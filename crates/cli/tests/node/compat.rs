@@ -6,6 +6,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::manifests::{POD, revision, static_pod, until_mirrored};
+use super::ordered;
 use super::world::{World, held};
 
 struct Ports {
@@ -77,6 +79,28 @@ async fn kubeedge_clients_release_a_held_pod() {
     world.until_held("rover").await;
     assert_eq!(post(&nodes, "rover-7"), (200, String::new()));
     world.until("it runs anew", async |world| world.run(&uid).filter(|run| *run != second)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn yurthub_clients_upgrade_a_static_pod_to_what_the_cluster_wants() {
+    let (world, ports) = node().await;
+    let first = revision(&world, "one", "exec sleep 600");
+    let (done, said) = static_pod(&world, &["install", POD, "-f", &first]);
+    assert!(done, "{said}");
+    let (before, _) = until_mirrored(&world, None).await;
+    let upgrade =
+        format!("http://{}/openyurt.io/v1/namespaces/default/pods/nav-rover-7/upgrade", ports.yurthub);
+    let (code, said) = curl(&["-X", "POST", &upgrade]);
+    assert_eq!(code, 403);
+    assert!(said.contains("no StaticPod of the cluster is about it"), "{said}");
+
+    let objects = "/apis/safepoint.dev/v1alpha1/namespaces/default/staticpods";
+    world.create(objects, ordered::object("exec sleep 700")).await;
+    assert_eq!(curl(&["-X", "POST", &upgrade]), (200, "Start updating pod default/nav-rover-7".into()));
+    until_mirrored(&world, Some(&before)).await;
+    let (_, pods) = curl(&[&format!("http://{}/pods", ports.yurthub)]);
+    let pods: Value = serde_json::from_str(&pods).unwrap();
+    assert_eq!(pods["items"][0]["spec"]["containers"][0]["command"][2], "exec sleep 700", "{pods}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

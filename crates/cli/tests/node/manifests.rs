@@ -21,7 +21,7 @@ fn name() -> String {
 }
 
 /// The mirror, once it shows that a pod of other contents than `before` is ready.
-async fn until_mirrored(world: &World, before: Option<&str>) -> (String, Value) {
+pub(super) async fn until_mirrored(world: &World, before: Option<&str>) -> (String, Value) {
     world
         .until("the cluster is shown the static pod", async |world| {
             let (code, pod) = world.get(&pod_path(&name())).await;
@@ -74,10 +74,11 @@ async fn a_static_pod_outlives_the_agent_a_broken_file_and_the_deletion_of_its_m
     assert!(before.is_alive() && world.run_of(&uid) == before);
 }
 
-const PODS: &str = "default/nav";
+/// The static pod, as the command line names it.
+pub(super) const POD: &str = "default/nav";
 
 /// A manifest of a revision, in a file of its own.
-fn revision(world: &World, revision: &str, script: &str) -> String {
+pub(super) fn revision(world: &World, revision: &str, script: &str) -> String {
     let manifest = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "nav", "annotations":
         {"openyurt.io/static-pod-hash": revision}}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [
         {"name": "main", "image": "nav", "command": ["sh", "-c", script]}]}});
@@ -87,7 +88,7 @@ fn revision(world: &World, revision: &str, script: &str) -> String {
 }
 
 /// `safepoint static-pod …`: whether it worked, and what it said.
-fn static_pod(world: &World, arguments: &[&str]) -> (bool, String) {
+pub(super) fn static_pod(world: &World, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_safepoint"));
     command.arg("static-pod").args(arguments).env("SAFEPOINT_SOCKET", world.socket());
     let output = command.output().unwrap();
@@ -101,21 +102,21 @@ async fn static_pods_pass_the_gate_and_what_is_no_good_goes_back() {
     world.extra.extend(["--ready-for=1s".to_owned(), "--ready-within=20s".to_owned()]);
     world.start_agent();
     let good = revision(&world, "one", "exec sleep 600");
-    let (done, said) = static_pod(&world, &["install", PODS, "-f", &good]);
+    let (done, said) = static_pod(&world, &["install", POD, "-f", &good]);
     assert!(done, "{said}\n{}", world.log());
     let (first, _) = until_mirrored(&world, None).await;
 
     let broken = revision(&world, "two", "exit 1");
-    let (done, said) = static_pod(&world, &["upgrade", PODS, "-f", &broken]);
+    let (done, said) = static_pod(&world, &["upgrade", POD, "-f", &broken]);
     assert!(!done && said.contains("the old manifest is in place again"), "{said}\n{}", world.log());
     assert!(fs::read_to_string(world.data().join("manifests/nav.yaml")).unwrap().contains("sleep 600"));
 
     world.freeze("mission").await;
     let next = revision(&world, "three", "exec sleep 700");
-    let (done, said) = static_pod(&world, &["upgrade", PODS, "-f", &next]);
+    let (done, said) = static_pod(&world, &["upgrade", POD, "-f", &next]);
     assert!(!done && said.contains("frozen"), "{said}\n{}", world.log());
     world.thaw().await;
-    let (done, said) = static_pod(&world, &["upgrade", PODS, "-f", &next]);
+    let (done, said) = static_pod(&world, &["upgrade", POD, "-f", &next]);
     assert!(done, "{said}\n{}", world.log());
     until_mirrored(&world, Some(&first)).await;
     assert!(fs::read_to_string(world.data().join("manifests/nav.yaml")).unwrap().contains("sleep 700"));

@@ -4,7 +4,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use safepoint_api::names::openyurt::STATIC_POD_HASH;
 use safepoint_api::names::safepoint::static_pod as words;
 use safepoint_core::{Revision, Text, Timestamp};
-use serde_json::{Map, json};
+use safepoint_manifest::template::manifest;
+use serde_json::json;
 
 use super::names;
 use super::wanted::Wanted;
@@ -16,31 +17,6 @@ pub(crate) struct MapFacts {
     pub(crate) uid: Text,
     /// When the revision was last wanted anew.
     pub(crate) wanted_at: Timestamp,
-}
-
-/// The manifest of a static pod.
-///
-/// It is written as JSON, which is YAML too: a kubelet reads YAML by an older standard than most that write it, and takes a
-/// plain `on` for true.
-pub(crate) fn manifest(namespace: &str, wanted: &Wanted, installed: bool) -> String {
-    let metadata = wanted.template.metadata.clone().unwrap_or_default();
-    let mut annotations = metadata.annotations;
-    annotations.insert(STATIC_POD_HASH.to_owned(), wanted.revision().to_string());
-    if installed {
-        annotations.insert(words::INSTALLED.to_owned(), "true".to_owned());
-    }
-    let mut meta = Map::from_iter([
-        ("name".to_owned(), json!(wanted.static_pod)),
-        ("namespace".to_owned(), json!(namespace)),
-        ("annotations".to_owned(), json!(annotations)),
-    ]);
-    if !metadata.labels.is_empty() {
-        meta.insert("labels".to_owned(), json!(metadata.labels));
-    }
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": wanted.template.spec});
-    let mut text = serde_json::to_string_pretty(&pod).expect("JSON can be written");
-    text.push('\n');
-    text
 }
 
 /// The ConfigMap of the wanted revision.
@@ -67,8 +43,8 @@ pub(crate) fn config_map(
         // A revision is what it is. Kubelets do not watch what cannot change.
         "immutable": true,
         "data": {
-            words::KEY_MANIFEST: manifest(namespace, wanted, false),
-            words::KEY_INSTALLED: manifest(namespace, wanted, true),
+            words::KEY_MANIFEST: manifest(namespace, &wanted.static_pod, &wanted.template, false),
+            words::KEY_INSTALLED: manifest(namespace, &wanted.static_pod, &wanted.template, true),
             words::KEY_TEMPLATE: template,
         },
     });
@@ -129,7 +105,6 @@ mod tests {
     use std::collections::HashSet;
 
     use safepoint_manifest::Manifest;
-    use serde_json::Value;
 
     use super::super::wanted::tests::spec;
     use super::*;
@@ -144,20 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_door_reads_what_is_written_and_nothing_of_the_template_is_lost() {
+    fn each_revision_has_its_manifest_for_both_kinds_of_nodes_and_its_template() {
         let wanted = wanted();
         let map = config_map("kube-system", ("proxy", "u"), &wanted, Timestamp(0));
         let data = map.data.clone().unwrap();
-        for key in [words::KEY_MANIFEST, words::KEY_INSTALLED] {
+        for (key, installed) in [(words::KEY_MANIFEST, false), (words::KEY_INSTALLED, true)] {
             let manifest = Manifest::parse(data[key].clone()).unwrap();
             assert_eq!(manifest.revision(), Some(wanted.revision().as_str()));
-            let pod: Value = serde_json::from_str(&data[key]).unwrap();
-            assert_eq!(pod["spec"], json!(wanted.template.spec));
-            assert_eq!(pod["metadata"]["annotations"]["note"], "yes");
-            assert_eq!(
-                pod["metadata"]["annotations"].get(words::INSTALLED).is_some(),
-                key == words::KEY_INSTALLED
-            );
+            assert_eq!(manifest.is_installed(), installed);
         }
         let template = template_of(&map).unwrap();
         assert_eq!(safepoint_api::static_pod::revision(&template), wanted.revision().as_str());

@@ -3,15 +3,14 @@
 //! The controller and the webhook convert by the same function: what the webhook lets through is what can be carried out, and
 //! what came while no webhook answered is refused by the controller in the same words.
 
-mod check;
-
 use std::collections::BTreeMap;
-use std::fmt;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use safepoint_api::static_pod::{CordonedNodes, PodTemplate, StaticPodSpec, StrategyType, Unselected};
 use safepoint_core::rollout::{Canary, Cordoned, Order, Retry, Share, Strategy};
 use safepoint_core::{Revision, Span, Timestamp};
+use safepoint_manifest::template::problems;
+pub(crate) use safepoint_manifest::template::{Problem, sentence};
 
 use super::slim::moment;
 
@@ -34,31 +33,12 @@ pub(crate) struct Wanted {
     pub(crate) history: usize,
 }
 
-/// What cannot be carried out, and where it stands.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Problem {
-    /// Such as `spec.template.spec.containers[0].image`.
-    pub(crate) field: String,
-    pub(crate) text: String,
-}
-
 // === impl Wanted ===
 
 impl Wanted {
     /// Reads a spec, and says everything that is wrong with it.
     pub(crate) fn read(spec: &StaticPodSpec) -> Result<Self, Vec<Problem>> {
-        let mut problems = check::template(&spec.template);
-        if spec
-            .template
-            .metadata
-            .as_ref()
-            .and_then(|meta| meta.name.as_ref())
-            .is_some_and(|name| *name != spec.static_pod_name)
-        {
-            let text = format!("must be left out or {:?}", spec.static_pod_name);
-            problems.push(Problem { field: "spec.template.metadata.name".into(), text });
-        }
-        problems.extend(check::names(&spec.static_pod_name, &spec.static_pod_manifest));
+        let mut problems = problems(spec);
         let strategy = &spec.upgrade_strategy;
         let mut share = |value: &IntOrString, field: &str, least: u32| {
             let read = read_share(value, least);
@@ -136,19 +116,6 @@ fn read_share(value: &IntOrString, least: u32) -> Option<Share> {
             Some(Share::Percent(percent)).filter(|_| (least..=100).contains(&percent))
         }
     }
-}
-
-// === impl Problem ===
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.text)
-    }
-}
-
-/// All problems as one sentence.
-pub(crate) fn sentence(problems: &[Problem]) -> String {
-    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

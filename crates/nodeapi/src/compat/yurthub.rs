@@ -2,7 +2,8 @@
 //! `docs/compatibility.md`.
 //!
 //! With OpenYurt, `upgrade` deletes a pod through the cluster, so it needs the cluster. Here the newer version has come
-//! already and waits at the gate: the call releases it, connected or not.
+//! already and waits at the gate: the call releases it, connected or not. Only a static pod for which nothing has come is
+//! asked for in the cluster.
 
 #[cfg(test)]
 mod tests;
@@ -86,18 +87,19 @@ async fn upgrade<N: Node>(
     };
     let key = match found {
         Found::Waits(key) => key,
-        // What has failed before lies ready still, and is the owner's to try again.
-        Found::NothingWaits(key) if takes_up(&shared, &key).await => key,
+        Found::NothingWaits(key) => match take_up(&shared, &key).await {
+            Ok(()) => key,
+            Err(_) if !shared.node.uplink().connected => {
+                return bare(StatusCode::SERVICE_UNAVAILABLE, DISCONNECTED);
+            }
+            // The cluster has marked it, and has not brought what it is marked for.
+            Err(why) if is_marked(&shared, &key).await => {
+                return bare(StatusCode::FORBIDDEN, format!("{NO_CONFIG_MAP}: {why}"));
+            }
+            Err(why) => return refused(&why),
+        },
         Found::Nowhere => return no_such_pod(&name),
         Found::Ending => return refused("the pod is ending already"),
-        Found::NothingWaits(_) if !shared.node.uplink().connected => {
-            return bare(StatusCode::SERVICE_UNAVAILABLE, DISCONNECTED);
-        }
-        // The cluster has marked it, and has not brought what it is marked for.
-        Found::NothingWaits(key) if is_marked(&shared, &key).await => {
-            return bare(StatusCode::FORBIDDEN, NO_CONFIG_MAP);
-        }
-        Found::NothingWaits(_) => return refused("no newer version waits for it"),
         Found::NoOwner => return bare(StatusCode::BAD_REQUEST, NO_OWNER),
         Found::Unsupported(kind) => {
             return bare(StatusCode::BAD_REQUEST, format!("{UNSUPPORTED_OWNER_PREFIX}{kind}"));
@@ -116,10 +118,14 @@ async fn upgrade<N: Node>(
     }
 }
 
-/// Wants what lies ready for a static pod. Whether anything does.
-async fn takes_up<N: Node>(shared: &Shared<N>, key: &Key) -> bool {
+/// Wants what lies ready for a static pod and has failed before, or what the cluster has for it. Otherwise, why there is
+/// nothing.
+async fn take_up<N: Node>(shared: &Shared<N>, key: &Key) -> Result<(), String> {
+    if key.kind != Kind::StaticPod {
+        return Err("no newer version waits for it".to_owned());
+    }
     let (namespace, name) = (key.namespace.to_string(), key.name.to_string());
-    key.kind == Kind::StaticPod && shared.node.wish(StaticPodWish::TakeUp { namespace, name }).await.is_ok()
+    shared.node.wish(StaticPodWish::TakeUp { namespace, name }).await.map_err(|failure| failure.message)
 }
 
 /// Whether the cluster says that a static pod needs an upgrade.

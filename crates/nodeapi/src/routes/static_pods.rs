@@ -66,7 +66,8 @@ pub(super) async fn upgrade<N: Node>(
     shared.accepted(&namespace, &name).await
 }
 
-/// Lets what waits for a static pod through. What has failed before is tried again.
+/// Lets what waits for a static pod through. Where nothing does, what the cluster has for it is laid ready first, and stays so
+/// if it is not let through; what has failed before is tried again.
 pub(crate) async fn apply<N: Node>(
     shared: &Shared<N>,
     caller: Credentials,

@@ -188,7 +188,7 @@ fn of_static_pods<N: Node>() -> Vec<Route<N>> {
             "upgradeStaticPod",
             post(static_pods::upgrade::<N>),
         )
-        .says("Apply what waits for a static pod; it answers when that has begun")
+        .says("Apply what waits for a static pod, or what the cluster has for it; it answers when that has begun")
         .gives(202, json::<StaticPodState>())
         .refuses(&[403, 404, 409, 501, 503]),
         post_(

@@ -10,7 +10,7 @@ use safepoint_api::local::{
 use super::{Client, name};
 use crate::{Error, transport};
 
-/// A manifest that is laid ready is answered when its images have been pulled.
+/// A manifest that is laid ready, or comes from the cluster, is answered for when its images have been pulled.
 const PULLING: Duration = Duration::from_secs(30 * 60);
 
 // === impl Client ===
@@ -67,12 +67,14 @@ impl Client {
         self.send(Method::DELETE, &path(namespace, pod, ""), remove).await
     }
 
-    /// Applies what waits for a static pod. Returns when that has begun.
+    /// Applies what waits for a static pod, or what the cluster has for it. Returns when that has begun; what comes from the
+    /// cluster has its images pulled first.
     ///
     /// # Errors
-    /// `NothingStaged`, `Frozen`, `Held`, `NotFound`.
+    /// `NothingStaged`, `ImageUnavailable`, `Frozen`, `Held`, `NotFound`.
     pub async fn upgrade_static_pod(&self, namespace: &str, pod: &str) -> Result<StaticPodState, Error> {
-        self.send(Method::POST, &path(namespace, pod, "/upgrade"), &serde_json::json!({})).await
+        let (path, body) = (path(namespace, pod, "/upgrade"), transport::json(&serde_json::json!({}))?);
+        transport::ask(self.asking(Method::POST, &path, Some(body), PULLING)).await
     }
 
     /// Goes back to an earlier manifest. Returns when that has begun.

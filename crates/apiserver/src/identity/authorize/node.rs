@@ -18,6 +18,8 @@ pub(super) fn authorize(node: &str, asked: &Attributes<'_>, facts: &dyn Facts) -
         ("", "nodes") => request.own_node(),
         ("coordination.k8s.io", "leases") => request.own_lease(),
         ("safepoint.dev", "nodegates") => request.own_gate(),
+        // Which of them is about a static pod of this node is not known before they are read.
+        ("safepoint.dev", "staticpods") => request.only(&["list"]),
         ("", "pods") => request.pods(),
         ("", "configmaps") => request.used(Used::ConfigMap, &READ),
         ("", "secrets") => request.used(Used::Secret, &READ),

@@ -239,7 +239,24 @@ fn a_node_may_read_its_own_gate_and_write_only_its_status() {
             "get nodegates.safepoint.dev /there",
             "patch nodegates.safepoint.dev/status /there",
             "get nodegates.example.com /here",
+        ],
+    );
+}
+
+#[test]
+fn a_node_may_list_static_pods_and_do_nothing_else_with_them() {
+    let node = User::of_node("here");
+    allowed(&node, &["list staticpods.safepoint.dev ns/", "list staticpods.safepoint.dev /"]);
+    denied(
+        &node,
+        &[
             "get staticpods.safepoint.dev ns/here",
+            "watch staticpods.safepoint.dev ns/",
+            "create staticpods.safepoint.dev ns/",
+            "patch staticpods.safepoint.dev ns/here",
+            "patch staticpods.safepoint.dev/status ns/here",
+            "delete staticpods.safepoint.dev ns/here",
+            "list staticpods.example.com ns/",
         ],
     );
 }

@@ -1,9 +1,9 @@
 //! A manifest as the agent wants it: of the pod that was named, and with a revision.
 
+use safepoint_api::PodRef;
 use safepoint_api::names::openyurt::STATIC_POD_HASH;
-use safepoint_api::static_pod::{PodTemplate, revision};
-use safepoint_api::{PodRef, StaticPod};
-use serde_json::{Map, Value, json};
+use safepoint_api::static_pod::revision;
+use serde_json::{Value, json};
 
 /// The manifest with its revision. One that says it is taken as it is; another one is given that of its contents, and is
 /// written as JSON, which is YAML too.
@@ -38,24 +38,6 @@ pub(super) fn with_revision(text: &str, pod: &PodRef) -> Result<String, String> 
     }
     manifest["metadata"]["annotations"][STATIC_POD_HASH] = json!(revision);
     Ok(format!("{manifest:#}\n"))
-}
-
-/// The manifest that a StaticPod wants.
-pub(super) fn of_object(object: &StaticPod, namespace: &str) -> String {
-    let template: &PodTemplate = &object.spec.template;
-    let metadata = template.metadata.clone().unwrap_or_default();
-    let mut annotations = metadata.annotations;
-    annotations.insert(STATIC_POD_HASH.to_owned(), template.revision());
-    let mut meta = Map::from_iter([
-        ("name".to_owned(), json!(object.spec.static_pod_name)),
-        ("namespace".to_owned(), json!(namespace)),
-        ("annotations".to_owned(), json!(annotations)),
-    ]);
-    if !metadata.labels.is_empty() {
-        meta.insert("labels".to_owned(), json!(metadata.labels));
-    }
-    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template.spec});
-    format!("{pod:#}\n")
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use kube::{Api, Client, ResourceExt};
 use safepoint_api::names::safepoint::static_pod::{KEY_TEMPLATE, OF, REVISION, WANTED_AT};
 use safepoint_api::static_pod::{NodeUpgradeState, StaticPodStatus};
 use safepoint_api::{PodRef, StaticPod};
+use safepoint_manifest::template;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::manifest;
 use super::{ListArgs, OneArgs, RollbackArgs, ThereArgs};
 use crate::cluster::{client, problem};
 use crate::commands::names;
@@ -253,5 +253,14 @@ pub(super) async fn manifest(access: &Access, pod: &PodRef) -> Result<(String, S
         )
         .hint("give its manifest with -f")
     })?;
-    Ok((manifest::of_object(found, &pod.namespace), found.spec.static_pod_manifest.clone()))
+    let spec = &found.spec;
+    let problems = template::problems(spec);
+    if !problems.is_empty() {
+        let why = template::sentence(&problems);
+        let message =
+            format!("StaticPod {}/{} cannot be carried out: {why}", pod.namespace, found.name_any());
+        return Err(Problem::new(Exit::Refused, message));
+    }
+    let text = template::manifest(&pod.namespace, &pod.name, &spec.template, false);
+    Ok((text, spec.static_pod_manifest.clone()))
 }

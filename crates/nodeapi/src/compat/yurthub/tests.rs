@@ -107,12 +107,12 @@ async fn a_static_pod_without_anything_to_upgrade_to_has_yurthubs_text() {
     let node = TestNode::running([&etcd]);
     assert_eq!(
         upgrade(&node, "kube-system", "etcd-rover-7").await,
-        says(403, "Pre check update pod failed, kube-system/etcd-rover-7: no newer version waits for it")
+        says(403, "Pre check update pod failed, kube-system/etcd-rover-7: nothing waits for it on this node")
     );
     node.marks("etcd-rover-7");
     assert_eq!(
         upgrade(&node, "kube-system", "etcd-rover-7").await,
-        says(403, "Configmap for static pod does not exist")
+        says(403, "Configmap for static pod does not exist: nothing waits for it on this node")
     );
     node.loses_the_cluster();
     assert_eq!(
