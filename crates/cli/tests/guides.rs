@@ -1,5 +1,7 @@
 //! The guides, as they are written: every command in them is run, and says what the guide says that it does.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails says where")]
+
 mod guides {
     mod page;
     mod session;
