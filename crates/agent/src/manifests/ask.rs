@@ -76,7 +76,7 @@ impl Working<'_> {
 
 /// The StaticPods of a pod's namespace, or why they are not known, as the end of a sentence.
 async fn static_pods(cluster: &Cluster, link: LinkState, pod: &PodKey) -> Result<Vec<Value>, String> {
-    let away = |why: String| format!("{why}: ask again when it can be reached; {}", bring(pod));
+    let away = |why: String| format!("{why}: ask again later; {}", bring(pod));
     if !link.connected {
         return Err(away(link.message.unwrap_or_else(|| "the cluster has not been reached yet".to_owned())));
     }
@@ -118,7 +118,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_cluster_that_does_not_answer_keeps_nobody_waiting() {
         let why = said(0, "").await.unwrap_err();
-        assert!(why.contains("has not answered within 10 s: ask again when it can be reached"), "{why}");
+        assert!(why.contains("has not answered within 10 s: ask again later"), "{why}");
     }
 
     #[tokio::test]
