@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config as KubeConfig};
 use safepoint_daemon::supervise;
-use safepoint_hub::{Address, Features, Hub, Options, Tasks};
+use safepoint_dashboard::{Certificate, Dashboard};
+use safepoint_hub::{Address, Definitions, Features, Hub, Options, Tasks};
 use safepoint_supervisor::{Config, Supervisor};
 
 /// The Service in front of the hub where nothing else is said.
@@ -49,6 +50,16 @@ pub(crate) struct HubArgs {
     /// through it.
     #[arg(long, value_name = "NAME=true|false,…", default_value = "", hide_default_value = true)]
     feature_gates: Features,
+    /// Where the dashboard is looked at. Left out: there is none. Without a certificate it has to be on the loopback, where
+    /// `kubectl port-forward` reaches it.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    dashboard_address: Option<SocketAddr>,
+    /// The certificate of the dashboard, as PEM, with those that it rests on. It is read again when it changes.
+    #[arg(long, value_name = "FILE", requires_all = ["dashboard_key", "dashboard_address"])]
+    dashboard_certificate: Option<PathBuf>,
+    /// The key of that certificate, as PEM.
+    #[arg(long, value_name = "FILE", requires = "dashboard_certificate")]
+    dashboard_key: Option<PathBuf>,
 }
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -57,6 +68,9 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
   # beside a cluster: the API server calls this machine
   safepoint hub --kubeconfig ~/.kube/config --webhook-url https://192.0.2.7:8443
+
+  # with the dashboard, for whoever may forward a port: kubectl port-forward deploy/safepoint-hub 8080 -n safepoint-system
+  safepoint hub --dashboard-address 127.0.0.1:8080
 
   # deletions of pods with a lifecycle go through it
   safepoint hub --feature-gates GraceDeleteWebhook=true
@@ -73,6 +87,9 @@ pub(crate) fn run(args: &HubArgs, age: impl Fn() -> Duration) -> Result<()> {
 async fn serve(args: &HubArgs, age: impl Fn() -> Duration) -> Result<()> {
     let config = cluster(args.kubeconfig.as_deref()).await?;
     let url = config.cluster_url.to_string();
+    // What people ask for through the dashboard goes through here, each with a token of their own.
+    let mut nobody = config.clone();
+    nobody.auth_info = AuthInfo::default();
     let client = Client::try_from(config).context("cannot call the cluster")?;
     let name = args.name.clone().unwrap_or_else(unique_name);
     let hub = Hub::bind(Options {
@@ -84,17 +101,38 @@ async fn serve(args: &HubArgs, age: impl Fn() -> Duration) -> Result<()> {
         critical: true,
         tasks: Tasks::Image(args.task_image.clone()),
         features: args.feature_gates,
-        ..Options::new(client)
+        ..Options::new(client.clone())
     })?;
+    let dashboard = dashboard(args, client, nobody)?;
+    let looked_at = dashboard.as_ref().map(Dashboard::url);
     let (webhooks, health) = (hub.address(), hub.health_address().unwrap_or(args.health_address));
     let (builder, registered) = hub.register(Supervisor::builder(Config::default()))?;
+    let builder = match dashboard {
+        Some(dashboard) => dashboard.register(builder),
+        None => builder,
+    };
     let supervisor = builder.build()?;
     registered.supervised_by(supervisor.handle());
     supervise(supervisor, || async {
         // Nobody may be reading; that is no reason to stop.
-        let _ = greet(&url, &name, webhooks, health, age());
+        let _ = greet(&url, &name, webhooks, health, looked_at.as_deref(), age());
     })
     .await
+}
+
+/// The dashboard, where one is asked for.
+fn dashboard(args: &HubArgs, client: Client, nobody: KubeConfig) -> Result<Option<Dashboard>> {
+    let Some(listen) = args.dashboard_address else { return Ok(None) };
+    let files = args.dashboard_certificate.clone().zip(args.dashboard_key.clone());
+    let options = safepoint_dashboard::Options {
+        client,
+        door: Client::try_from(nobody).context("cannot call the cluster")?,
+        listen,
+        certificate: files.map(|(chain, key)| Certificate { chain, key }),
+        after: vec![Definitions::NAME],
+        token_hint: "`kubectl create token NAME -n NAMESPACE` makes one for a service account.".to_owned(),
+    };
+    Ok(Some(Dashboard::bind(options)?))
 }
 
 /// How the cluster is reached.
@@ -127,12 +165,22 @@ fn unique_name() -> String {
     format!("{}-{}", host.as_deref().unwrap_or("hub"), &random[..8])
 }
 
-fn greet(url: &str, name: &str, webhooks: SocketAddr, health: SocketAddr, age: Duration) -> io::Result<()> {
+fn greet(
+    url: &str,
+    name: &str,
+    webhooks: SocketAddr,
+    health: SocketAddr,
+    dashboard: Option<&str>,
+    age: Duration,
+) -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "cluster         {url}")?;
     writeln!(out, "hub             {name}")?;
     writeln!(out, "webhooks        {webhooks}")?;
     writeln!(out, "health          http://{health}/readyz")?;
+    if let Some(dashboard) = dashboard {
+        writeln!(out, "dashboard       {dashboard}")?;
+    }
     writeln!(out, "ready in {} ms", age.as_millis())?;
     out.flush()
 }

@@ -7,7 +7,7 @@ mod demo;
 
 use std::fs;
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -20,13 +20,16 @@ use kube::Client;
 use safepoint_agent::{Agent, Answering, BoxError, Cluster};
 use safepoint_apiserver::{Api, Options, Server, ServerOptions, User};
 use safepoint_daemon::{options, supervise};
+use safepoint_dashboard::Dashboard;
 use safepoint_hub::simulated::{self, Fleet};
-use safepoint_hub::{Hub, Placement, Tasks};
+use safepoint_hub::{Definitions, Hub, Placement, Tasks};
 use safepoint_supervisor::{Config, Ctx, Fault, Module, Spec, Supervisor};
 use tower::ServiceExt;
 
 use crate::args::up::UpArgs;
 
+/// Where the dashboard is if nobody says and nobody else is there.
+const DASHBOARD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7080);
 /// The name of the module that serves the API.
 const API: &str = "apiserver";
 
@@ -53,7 +56,7 @@ async fn serve(args: &UpArgs, age: impl Fn() -> Duration) -> Result<()> {
     let (url, address) = (server.url(), server.address());
     let kubeconfig = api.admin_kubeconfig(&url)?;
     let admin = Client::new(api.router(User::admin()), "default");
-    let mut places = Places { url, kubeconfig, node: None };
+    let mut places = Places { url, kubeconfig, node: None, dashboard: None };
     let mut builder = Supervisor::builder(Config::default())
         .record_failures_in(&args.data)
         .module(ApiModule { api: api.clone(), address, first: Mutex::new(Some(server)) });
@@ -89,6 +92,9 @@ async fn serve(args: &UpArgs, age: impl Fn() -> Duration) -> Result<()> {
             };
             builder = builder.module(Fleet::new(admin.clone(), fleet));
         }
+        let dashboard = dashboard(args.dashboard_address, &api, &admin, &places.kubeconfig)?;
+        places.dashboard = Some(dashboard.url());
+        builder = dashboard.register(builder);
         places.node = Some((name, args.data.join("agent.sock")));
         agent = Some(registered);
     }
@@ -118,6 +124,28 @@ async fn serve(args: &UpArgs, age: impl Fn() -> Duration) -> Result<()> {
     Ok(())
 }
 
+/// The dashboard. Its own port is picked if nobody names one and the usual one is taken.
+fn dashboard(
+    asked: Option<SocketAddr>,
+    api: &Api,
+    admin: &Client,
+    kubeconfig: &Path,
+) -> Result<Dashboard, safepoint_dashboard::StartError> {
+    let options = |listen| safepoint_dashboard::Options {
+        client: admin.clone(),
+        door: Client::new(api.guarded_router(), "default"),
+        listen,
+        certificate: None,
+        after: vec![Definitions::NAME],
+        token_hint: format!("It is in {}, behind `token:`.", kubeconfig.display()),
+    };
+    match asked {
+        Some(listen) => Dashboard::bind(options(listen)),
+        None => Dashboard::bind(options(DASHBOARD))
+            .or_else(|_| Dashboard::bind(options(SocketAddr::new(DASHBOARD.ip(), 0)))),
+    }
+}
+
 /// The embedded API as the agent's cluster.
 fn in_process(router: Router) -> Cluster {
     Cluster::new(move |request: http::Request<_>| -> Answering {
@@ -135,11 +163,13 @@ struct Places {
     kubeconfig: PathBuf,
     /// The node and its socket, where there is one.
     node: Option<(String, PathBuf)>,
+    /// Where the dashboard is looked at, where there is one.
+    dashboard: Option<String>,
 }
 
 impl Places {
     fn greet(&self, age: Duration) -> io::Result<()> {
-        let Self { url, kubeconfig, node } = self;
+        let Self { url, kubeconfig, node, dashboard } = self;
         let mut out = io::stdout().lock();
         writeln!(out, "Kubernetes API  {url}")?;
         writeln!(out, "kubeconfig      {}", kubeconfig.display())?;
@@ -150,6 +180,9 @@ impl Places {
             )?;
             writeln!(out, "node API        {}", socket.display())?;
             writeln!(out, "try             safepoint status{}", flag(socket))?;
+        }
+        if let Some(dashboard) = dashboard {
+            writeln!(out, "dashboard       {dashboard} (sign in with the token in the kubeconfig)")?;
         }
         writeln!(out, "and             kubectl --kubeconfig {} get namespaces", kubeconfig.display())?;
         writeln!(out, "ready in {} ms", age.as_millis())?;

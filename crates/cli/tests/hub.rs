@@ -6,8 +6,8 @@
     reason = "a test that fails says where, and a JSON text reads best where it is passed"
 )]
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -128,6 +128,43 @@ fn a_hub_that_cannot_be_reached_by_the_api_server_is_refused_in_words() {
     let refused =
         safepoint(&["hub", "--webhook-url", "https://a", "--webhook-service", "b"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
+}
+
+#[test]
+fn a_dashboard_that_would_take_tokens_without_tls_is_refused_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = folder.path().join("kubeconfig");
+    let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "a",
+        "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "users": [{"name": "a", "user": {"token": "x"}}]});
+    std::fs::write(&kubeconfig, config.to_string()).unwrap();
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let hub = ["hub", "--kubeconfig", kubeconfig, "--webhook-url", "https://127.0.0.1:1"];
+    let addresses = ["--webhook-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0"];
+    let dashboard = ["--dashboard-address", "0.0.0.0:0"];
+    let refused = safepoint(&[&hub[..], &addresses[..], &dashboard[..]].concat()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(said(&refused).contains("without TLS: give it a certificate"), "{}", said(&refused));
+}
+
+#[test]
+fn everything_on_one_machine_has_a_dashboard_that_asks_for_a_token() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let data = folder.path().to_str().unwrap();
+    let up = ["up", "--listen", "127.0.0.1:0", "--node-name", "rover-7", "--data", data];
+    let mut child = safepoint(&up).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let _up = Program(child);
+    let line = lines.by_ref().map(Result::unwrap).find(|line| line.starts_with("dashboard ")).unwrap();
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
+    for (path, answer) in [("/", "HTTP/1.1 303 See Other"), ("/sign-in", "HTTP/1.1 200 OK")] {
+        let mut connection = TcpStream::connect(address).unwrap();
+        write!(connection, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+        let mut said = String::new();
+        connection.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with(answer), "{path}: {said}");
+    }
 }
 
 #[test]

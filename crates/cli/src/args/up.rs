@@ -22,6 +22,9 @@ pub(crate) struct UpArgs {
     /// Only the Kubernetes API: no node, no placement, no definitions.
     #[arg(long, conflicts_with = "demo")]
     pub(crate) api_only: bool,
+    /// Where the dashboard is looked at, on the loopback. Left out: 127.0.0.1:7080, or any other port if that one is taken.
+    #[arg(long, value_name = "ADDRESS:PORT", conflicts_with = "api_only", env = "SAFEPOINT_DASHBOARD")]
+    pub(crate) dashboard_address: Option<SocketAddr>,
     /// Play a small story: a pod `rover` at version 1, then version 2 pushed, and held; and a static pod `beacon` that rolls
     /// over a few simulated nodes.
     #[arg(long)]

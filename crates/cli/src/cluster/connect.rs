@@ -4,9 +4,10 @@ use std::error::Error as _;
 use std::path::{Path, PathBuf};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::{Client, Config};
+use safepoint_orders::{Error, Gate};
 
-use super::Cluster;
+use super::{Cluster, MANAGER};
 use crate::commands::via::Access;
 use crate::problem::{Exit, Problem};
 
@@ -18,7 +19,7 @@ const NEARBY: &str = "./.safepoint/kubeconfig";
 impl Cluster {
     /// The gate of this node, through the cluster that a kubeconfig names.
     pub(crate) async fn connect(node: &str, access: &Access, quiet: bool) -> Result<Self, Problem> {
-        Ok(Self { gates: Api::all(client(access).await?), node: node.to_owned(), quiet })
+        Ok(Self { gate: Gate::new(client(access).await?, node, MANAGER), quiet })
     }
 }
 
@@ -45,6 +46,23 @@ fn nearby() -> Option<PathBuf> {
     let nearby = Path::new(NEARBY);
     (std::env::var_os("KUBECONFIG").is_none_or(|named| named.is_empty()) && nearby.exists())
         .then(|| nearby.into())
+}
+
+/// Why something could not be asked, and what to do.
+pub(crate) fn asked(error: &Error) -> Problem {
+    match error {
+        Error::Cluster(error) => problem(error),
+        Error::NoGate { .. } => Problem::new(Exit::NotFound, error.to_string())
+            .hint("no agent has reported from a node of that name: `kubectl get nodegates` lists those that have"),
+        Error::Occupied { .. } => Problem::new(Exit::Refused, error.to_string())
+            .hint("end that with `safepoint node unfreeze NODE` first, or change it with its --id"),
+        Error::NoStaticPod { .. } => {
+            Problem::new(Exit::NotFound, error.to_string()).hint("`safepoint static-pod list --cluster` lists them")
+        }
+        Error::NoRevision => Problem::new(Exit::NotFound, error.to_string())
+            .hint("`safepoint static-pod history --cluster` lists those that it keeps; --local goes back on this machine alone"),
+        _ => Problem::failed(error.to_string()),
+    }
 }
 
 /// An error of the cluster's, in plain words.

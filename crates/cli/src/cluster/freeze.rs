@@ -1,18 +1,14 @@
 //! The freeze in the spec of a NodeGate.
 //!
-//! A spec has room for one freeze, so one that is there is never replaced in passing: whoever wants another one ends it
-//! first. A freeze that was refused is taken out again, unless the barrier is to stay up.
+//! A freeze that was refused is taken out again, unless the barrier is to stay up.
 
 use std::time::Duration;
 
-use safepoint_api::node_gate::{
-    Blocker, Freeze, GateState, Lease, NodeGateStatus, Origin, Override, ScopeKind, Thaw,
-};
+use safepoint_api::node_gate::{Blocker, Freeze, GateState, Lease, Origin, Override, ScopeKind, Thaw};
 use safepoint_api::{NodeGate, Span};
-use serde_json::{Value, json};
+use safepoint_orders::{ANSWER, has_seen, is_frozen, local_freezes, made_up};
 
-use super::wait::has_seen;
-use super::{ANSWER, Act, Cluster, made_up};
+use super::{Act, Cluster, asked};
 use crate::problem::{Exit, Problem};
 use crate::show::progress::settling;
 
@@ -49,7 +45,7 @@ impl Cluster {
         // open in between.
         let deadline = Span::try_from(settle).ok();
         let freeze = Freeze { id: Some(id.clone()), reason, holder, deadline, hold_barrier: true, lease };
-        let written = self.change(|gate| wish(gate, &freeze)).await?;
+        let written = self.gate.freeze(&freeze).await.map_err(|error| asked(&error))?;
         let generation = written.metadata.generation;
         let mut blockers = Vec::new();
         let mut heard = false;
@@ -65,14 +61,14 @@ impl Cluster {
                 match heard && is_frozen(&status) {
                     true => Ok(Seen::Frozen(Box::new(gate.clone()))),
                     false if heard => Err(settling(&status.blockers)),
-                    false => Err(format!("waiting for {} to hear of it", self.node)),
+                    false => Err(format!("waiting for {} to hear of it", self.node())),
                 }
             })
             .await;
         match seen {
             Err(problem) => {
                 if !hold_barrier {
-                    let _ = self.withdraw(&id).await;
+                    let _ = self.gate.withdraw(&id).await;
                 }
                 Err(problem)
             }
@@ -85,8 +81,8 @@ impl Cluster {
     }
 
     async fn not_frozen(&self, id: &str, heard: bool, keep: bool, blockers: Vec<Blocker>) -> Problem {
-        if !keep && let Err(problem) = self.withdraw(id).await {
-            return problem;
+        if !keep && let Err(error) = self.gate.withdraw(id).await {
+            return asked(&error);
         }
         let next = match keep {
             true => {
@@ -99,24 +95,16 @@ impl Cluster {
         match heard {
             false => self.silent(next),
             true => {
-                let problem = Problem::new(Exit::Refused, format!("{} did not settle in time", self.node));
+                let problem = Problem::new(Exit::Refused, format!("{} did not settle in time", self.node()));
                 Problem { blockers, ..problem }.hint(next)
             }
         }
     }
 
-    /// Takes a freeze out, if it is still this one.
-    async fn withdraw(&self, id: &str) -> Result<NodeGate, Problem> {
-        let ours = |gate: &NodeGate| {
-            gate.spec.freeze.as_ref().is_some_and(|freeze| freeze.id.as_deref() == Some(id))
-        };
-        self.change(|gate| Ok(if ours(gate) { json!({ "freeze": null }) } else { json!({}) })).await
-    }
-
     /// Ends the cluster's freeze, and with an override also those that were taken on the node.
     pub(crate) async fn unfreeze(&self, override_: Option<Override>) -> Result<NodeGate, Problem> {
         let was_ours = self.gate().await?.spec.freeze.is_some();
-        let written = self.change(|_| Ok(json!({ "freeze": null }))).await?;
+        let written = self.gate.unfreeze().await.map_err(|error| asked(&error))?;
         let generation = written.metadata.generation;
         let seen = self
             .wait_for(ANSWER, |gate| {
@@ -124,7 +112,7 @@ impl Cluster {
                 let mut remote = status.holds.iter().filter(|hold| hold.origin == Origin::Remote);
                 match has_seen(gate, generation) && !remote.any(|hold| hold.scope.kind == ScopeKind::Node) {
                     true => Ok(gate.clone()),
-                    false => Err(format!("waiting for {} to hear of it", self.node)),
+                    false => Err(format!("waiting for {} to hear of it", self.node())),
                 }
             })
             .await?;
@@ -140,40 +128,10 @@ impl Cluster {
         match local_freezes(&status).reduce(|all, next| format!("{all}, {next}")) {
             Some(by) if is_frozen(&status) || status.state == Some(GateState::Freezing) => Err(Problem::new(
                 Exit::Refused,
-                format!("{} stays frozen by {by}, on the node itself", self.node),
+                format!("{} stays frozen by {by}, on the node itself", self.node()),
             )
             .hint("its holder ends it there, or set it aside with --override REASON --for TIME")),
             _ => Ok(gate),
         }
     }
-}
-
-/// The spec with this freeze, if there is room for it.
-fn wish(gate: &NodeGate, freeze: &Freeze) -> Result<Value, Problem> {
-    match &gate.spec.freeze {
-        Some(there) if there.id != freeze.id => {
-            let by = there.holder.as_deref().unwrap_or("the cluster");
-            let message = format!("it is to be frozen already, by {by}: {}", there.reason);
-            Err(Problem::new(Exit::Refused, message)
-                .hint("end that with `safepoint node unfreeze NODE` first, or change it with its --id"))
-        }
-        _ => {
-            let Freeze { id, reason, holder, deadline, hold_barrier, lease } = freeze;
-            // Every field: a merge would leave what a former freeze of this name has said.
-            Ok(json!({ "freeze": {
-                "id": id, "reason": reason, "holder": holder, "deadline": deadline, "holdBarrier": hold_barrier,
-                "lease": lease,
-            } }))
-        }
-    }
-}
-
-fn is_frozen(status: &NodeGateStatus) -> bool {
-    status.state == Some(GateState::Frozen)
-}
-
-/// The freezes that were taken on the node, as `HOLDER (ID)`.
-fn local_freezes(status: &NodeGateStatus) -> impl Iterator<Item = String> {
-    let node_wide = status.holds.iter().filter(|hold| hold.scope.kind == ScopeKind::Node);
-    node_wide.filter(|hold| hold.origin == Origin::Local).map(|hold| format!("{} ({})", hold.holder, hold.id))
 }

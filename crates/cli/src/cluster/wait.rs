@@ -4,14 +4,11 @@ use std::time::Duration;
 
 use safepoint_api::NodeGate;
 use safepoint_api::node_gate::OrderAnswer;
-use tokio::time::Instant;
+use safepoint_orders::{ANSWER, Error};
 
-use super::{ANSWER, Cluster};
+use super::{Cluster, connect};
 use crate::problem::{Exit, Problem};
 use crate::show::progress::Progress;
-
-/// How often the cluster is asked. A node writes its status once a second at most.
-const PACE: Duration = Duration::from_millis(500);
 
 // === impl Cluster ===
 
@@ -20,48 +17,31 @@ impl Cluster {
     pub(super) async fn wait_for<T>(
         &self,
         patience: Duration,
-        mut look: impl FnMut(&NodeGate) -> Result<T, String>,
+        look: impl FnMut(&NodeGate) -> Result<T, String>,
     ) -> Result<Option<T>, Problem> {
-        let until = Instant::now() + patience;
         let mut progress = Progress::new(self.quiet);
-        loop {
-            match look(&self.gate().await?) {
-                Ok(seen) => return Ok(Some(seen)),
-                Err(waiting) => progress.say(&waiting),
-            }
-            if Instant::now() >= until {
-                return Ok(None);
-            }
-            tokio::select! {
-                () = tokio::time::sleep(PACE) => {}
-                // Whoever waits takes back what was asked.
-                _ = tokio::signal::ctrl_c() => return Err(Problem::failed("interrupted, and taken back")),
-            }
-        }
+        interruptible(self.gate.wait_for(patience, look, |waiting| progress.say(waiting))).await
     }
 
     /// The answer to an order.
     pub(super) async fn answer(&self, id: &str) -> Result<OrderAnswer, Problem> {
-        let answered = self
-            .wait_for(ANSWER, |gate| {
-                let answers = gate.status.iter().flat_map(|status| &status.orders);
-                let answer = answers.into_iter().find(|answer| answer.id == id);
-                answer.cloned().ok_or_else(|| format!("waiting for {} to answer", self.node))
-            })
-            .await?;
+        let mut progress = Progress::new(self.quiet);
+        let answered = interruptible(self.gate.answer(id, |waiting| progress.say(waiting))).await?;
         answered.ok_or_else(|| {
             self.silent("the order was taken back; if the node had it already, `safepoint status --node` shows what it did")
         })
     }
 
     pub(super) fn silent(&self, hint: &str) -> Problem {
-        let message = format!("{} has not answered within {} seconds", self.node, ANSWER.as_secs());
+        let message = format!("{} has not answered within {} seconds", self.node(), ANSWER.as_secs());
         Problem::new(Exit::Unreachable, message).hint(hint)
     }
 }
 
-/// Whether the node has seen the spec of this generation.
-pub(super) fn has_seen(gate: &NodeGate, generation: Option<i64>) -> bool {
-    let observed = gate.status.as_ref().and_then(|status| status.observed_generation);
-    observed.zip(generation).is_some_and(|(observed, generation)| observed >= generation)
+/// Whoever waits may stop waiting, and takes back what was asked.
+async fn interruptible<T>(waiting: impl Future<Output = Result<T, Error>>) -> Result<T, Problem> {
+    tokio::select! {
+        seen = waiting => seen.map_err(|error| connect::asked(&error)),
+        _ = tokio::signal::ctrl_c() => Err(Problem::failed("interrupted, and taken back")),
+    }
 }

@@ -109,7 +109,7 @@ pub(crate) async fn freeze(args: FreezeArgs) -> Done {
     let (id, holder, reason, here) = (args.id, args.holder, args.reason, args.here);
     let Some(node) = args.node else {
         // Named here, so that it can be taken back by somebody who does not want to wait any longer.
-        let id = id.unwrap_or_else(|| format!("freeze-{}", crate::cluster::made_up()));
+        let id = id.unwrap_or_else(|| format!("freeze-{}", safepoint_orders::made_up()));
         let hold_barrier = args.hold_barrier;
         let freeze = TakeFreeze { id: Some(id.clone()), holder, reason, lease, deadline, hold_barrier };
         let client = here.client();

@@ -1,38 +1,20 @@
 //! Roll-outs of static pods, by their objects in the cluster.
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
-use kube::{Api, Client, ResourceExt};
-use safepoint_api::names::safepoint::static_pod::{KEY_TEMPLATE, OF, REVISION, WANTED_AT};
+use kube::api::ListParams;
+use kube::{Api, ResourceExt};
 use safepoint_api::static_pod::{NodeUpgradeState, StaticPodStatus};
 use safepoint_api::{PodRef, StaticPod};
 use safepoint_manifest::template;
-use serde::Serialize;
-use serde_json::{Value, json};
+use safepoint_orders::Error;
+use safepoint_orders::static_pods::{self, Revision};
 
 use super::{ListArgs, OneArgs, RollbackArgs, ThereArgs};
-use crate::cluster::{client, problem};
+use crate::cluster::{MANAGER, asked, client, problem};
 use crate::commands::names;
 use crate::commands::via::Access;
 use crate::problem::{Done, Exit, Problem};
 use crate::show::table::{Cell, Table};
 use crate::show::{age, style, words};
-
-/// As whom the fields are owned.
-const MANAGER: &str = "safepoint-cli";
-
-/// A revision that the cluster keeps.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Revision {
-    revision: String,
-    /// When it was last wanted anew.
-    wanted_at: String,
-    /// Whether it is wanted now.
-    current: bool,
-    #[serde(skip)]
-    template: Option<Value>,
-}
 
 fn wrong(error: &kube::Error) -> Problem {
     let problem = problem(error);
@@ -42,12 +24,11 @@ fn wrong(error: &kube::Error) -> Problem {
     }
 }
 
-async fn object(client: &Client, pod: &PodRef) -> Result<StaticPod, Problem> {
-    let found = Api::<StaticPod>::namespaced(client.clone(), &pod.namespace).get_opt(&pod.name).await;
-    found.map_err(|error| wrong(&error))?.ok_or_else(|| {
-        Problem::new(Exit::NotFound, format!("the cluster has no StaticPod {}/{}", pod.namespace, pod.name))
-            .hint("`safepoint static-pod list --cluster` lists them")
-    })
+fn wrongly(error: &Error) -> Problem {
+    match error {
+        Error::Cluster(error) => wrong(error),
+        other => asked(other),
+    }
 }
 
 pub(super) async fn list(args: &ListArgs) -> Done {
@@ -98,7 +79,8 @@ pub(super) async fn list(args: &ListArgs) -> Done {
 
 pub(super) async fn status(args: &OneArgs) -> Done {
     let pod = names::pod(&args.pod, None)?;
-    let object = object(&client(&args.access).await?, &pod).await?;
+    let object = static_pods::read(&client(&args.access).await?, &pod).await;
+    let object = object.map_err(|error| wrongly(&error))?;
     let name = |_: &StaticPod| vec![format!("staticpod/{}/{}", pod.namespace, pod.name)];
     args.here.output.show(&object, name, |object, _| page(object, &object.status.clone().unwrap_or_default()))
 }
@@ -155,9 +137,8 @@ fn page(object: &StaticPod, status: &StaticPodStatus) -> String {
 
 pub(super) async fn pause(args: &ThereArgs, paused: bool) -> Done {
     let pod = names::pod(&args.pod, None)?;
-    let objects = Api::<StaticPod>::namespaced(client(&args.access).await?, &pod.namespace);
-    let patch = Patch::Merge(json!({"spec": {"paused": paused}}));
-    objects.patch(&pod.name, &manager(), &patch).await.map_err(|error| wrong(&error))?;
+    let client = client(&args.access).await?;
+    static_pods::pause(&client, &pod, paused, MANAGER).await.map_err(|error| wrongly(&error))?;
     args.here.tell(if paused {
         "Paused: upgrades under way are finished, no other is started."
     } else {
@@ -166,35 +147,11 @@ pub(super) async fn pause(args: &ThereArgs, paused: bool) -> Done {
     Ok(())
 }
 
-fn manager() -> PatchParams {
-    PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }
-}
-
-/// The revisions that are kept of an object, the newest last.
-async fn revisions(client: &Client, pod: &PodRef, object: &StaticPod) -> Result<Vec<Revision>, Problem> {
-    let maps = Api::<ConfigMap>::namespaced(client.clone(), &pod.namespace);
-    let found = maps.list(&ListParams::default().labels(OF)).await.map_err(|error| wrong(&error))?;
-    let wanted = object.spec.template.revision();
-    let uid = object.metadata.uid.clone().unwrap_or_default();
-    let own =
-        found.items.into_iter().filter(|map| map.owner_references().iter().any(|owner| owner.uid == uid));
-    let mut revisions: Vec<Revision> = own
-        .filter_map(|map| {
-            let revision = map.labels().get(REVISION)?.clone();
-            let wanted_at = map.annotations().get(WANTED_AT).cloned().unwrap_or_default();
-            let template =
-                map.data.as_ref().and_then(|data| serde_json::from_str(data.get(KEY_TEMPLATE)?).ok());
-            Some(Revision { current: revision == wanted, revision, wanted_at, template })
-        })
-        .collect();
-    revisions.sort_by(|a, b| (&a.wanted_at, &a.revision).cmp(&(&b.wanted_at, &b.revision)));
-    Ok(revisions)
-}
-
 pub(super) async fn history(args: &OneArgs) -> Done {
     let pod = names::pod(&args.pod, None)?;
     let client = client(&args.access).await?;
-    let revisions = revisions(&client, &pod, &object(&client, &pod).await?).await?;
+    let object = static_pods::read(&client, &pod).await.map_err(|error| wrongly(&error))?;
+    let revisions = static_pods::revisions(&client, &object).await.map_err(|error| wrongly(&error))?;
     let names = |all: &Vec<Revision>| all.iter().map(|it| it.revision.clone()).collect();
     args.here.output.show(&revisions, names, |revisions, _| {
         let mut table = Table::new(["REVISION", "WANTED SINCE", "CURRENT"]);
@@ -209,35 +166,9 @@ pub(super) async fn history(args: &OneArgs) -> Done {
 pub(super) async fn rollback(args: RollbackArgs) -> Done {
     let pod = names::pod(&args.pod, None)?;
     let client = client(&args.access).await?;
-    let object = object(&client, &pod).await?;
-    let mut kept = revisions(&client, &pod, &object).await?.into_iter().rev();
-    let found = kept.find(|it| match &args.revision {
-        Some(revision) => it.revision == *revision,
-        None => !it.current,
-    });
-    let none = || {
-        Problem::new(Exit::NotFound, "the cluster keeps no such revision".to_owned())
-            .hint("`safepoint static-pod history --cluster` lists those that it keeps; --local goes back on this machine alone")
-    };
-    let found = found.ok_or_else(none)?;
-    let template = found.template.ok_or_else(|| {
-        Problem::failed(format!("the ConfigMap of revision {} has no template", found.revision))
-    })?;
-    // All of it: a merge would leave behind what the newer template has added. Only if nobody else has changed it.
-    let mut changed = object.clone();
-    changed.spec.template = serde_json::from_value(template).map_err(|error| {
-        Problem::failed(format!("the template of revision {} cannot be read: {error}", found.revision))
-    })?;
-    let objects = Api::<StaticPod>::namespaced(client, &pod.namespace);
-    objects
-        .replace(
-            &pod.name,
-            &PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() },
-            &changed,
-        )
-        .await
-        .map_err(|error| wrong(&error))?;
-    args.here.tell(&format!("{}/{} goes back to revision {}", pod.namespace, pod.name, found.revision));
+    let back = static_pods::roll_back(&client, &pod, args.revision.as_deref(), MANAGER).await;
+    let revision = back.map_err(|error| wrongly(&error))?;
+    args.here.tell(&format!("{}/{} goes back to revision {revision}", pod.namespace, pod.name));
     Ok(())
 }
 

@@ -1,0 +1,68 @@
+// The browser's part: it puts pieces in place as they change, and shows how long ago moments were. Every page works without it.
+
+const ages = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
+
+function age(moment) {
+  const seconds = Math.round((Date.now() - moment.getTime()) / 1000);
+  const [size, unit] = ages.find(([size]) => Math.abs(seconds) >= size) ?? [1, "s"];
+  const text = Math.floor(Math.abs(seconds) / size) + unit;
+  return seconds < 0 ? "in " + text : text + " ago";
+}
+
+function showAges(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const moment = new Date(time.dateTime);
+    if (Number.isNaN(moment.getTime())) continue;
+    time.title = moment.toLocaleString();
+    time.textContent = age(moment);
+  }
+}
+
+// The element stays and its content changes: who has the focus keeps it, and what is read out is read out once.
+function swap(html) {
+  const template = document.createElement("template");
+  // A row is a row only where rows may be.
+  template.innerHTML = html;
+  const fresh = template.content.firstElementChild;
+  const old = fresh && document.getElementById(fresh.id);
+  if (!old || (old.getAttribute("role") === "status" && old.textContent === fresh.textContent)) return;
+  const open = [...old.querySelectorAll("details")].map((it) => it.open);
+  const focused = old.contains(document.activeElement) ? document.activeElement : null;
+  const focus = focused && (focused.id ? "#" + CSS.escape(focused.id) : focused.href && `a[href="${CSS.escape(focused.getAttribute("href"))}"]`);
+  for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) old.setAttribute(name, value);
+  const parts = old.querySelectorAll(":scope > [role=status]");
+  if (parts.length === 1 && fresh.querySelectorAll(":scope > [role=status]").length === 1) {
+    // A region that is read out is kept, and touched only if its words are others.
+    const [kept, next] = [parts[0], fresh.querySelector(":scope > [role=status]")];
+    if (kept.textContent !== next.textContent) kept.replaceChildren(...next.childNodes);
+    next.replaceWith(kept);
+  }
+  old.replaceChildren(...fresh.childNodes);
+  old.querySelectorAll("details").forEach((it, number) => { it.open = open[number] ?? false; });
+  showAges(old);
+  if (focus) old.querySelector(focus)?.focus();
+}
+
+const main = document.querySelector("main[data-live]");
+const link = document.getElementById("link");
+let source = null;
+
+function connect() {
+  source = new EventSource(main.dataset.live);
+  source.addEventListener("open", () => { if (link) link.textContent = ""; });
+  source.addEventListener("error", () => { if (link) link.textContent = link.dataset.lost; });
+  source.addEventListener("piece", (event) => swap(event.data));
+  // Signed out, or a page that is no more: the server says what to do.
+  source.addEventListener("reload", () => { source.close(); location.reload(); });
+}
+
+showAges(document);
+setInterval(() => showAges(document), 10000);
+if (main) {
+  connect();
+  // A page that nobody sees needs no connection, of which a browser has few.
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) { source?.close(); source = null; } else if (!source) connect();
+  });
+}

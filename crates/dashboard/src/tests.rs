@@ -1,0 +1,8 @@
+//! The dashboard beside the embedded API: signing in, looking, and doing.
+
+mod acting;
+mod looking;
+mod pages;
+mod signing;
+mod whole;
+mod world;

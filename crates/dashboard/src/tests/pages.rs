@@ -1,0 +1,87 @@
+//! Pages as functions: of many nodes one page, and nothing that the policy would forbid.
+
+use std::sync::Arc;
+
+use safepoint_api::StaticPod;
+use safepoint_api::node_gate::GateState;
+use serde_json::json;
+
+use crate::fleet::{Fleet, PAGE, Query};
+use crate::known::{GateFacts, News, NodeFacts, World};
+use crate::view;
+use crate::view::layout::Page;
+
+fn ten_thousand() -> World {
+    let mut world = World::default();
+    for number in 0..10_000 {
+        let name = format!("node-{number:05}");
+        let labels = [("zone".to_owned(), format!("zone-{}", number % 40))].into();
+        let node = NodeFacts { ready: true, labels, since: None };
+        let gate = GateFacts { state: Some(GateState::Open), ..GateFacts::default() };
+        world.take(News::Node(name.clone(), Some(node)));
+        world.take(News::Gate(name, Some(gate)));
+    }
+    world
+}
+
+fn whole(query: &Query) -> String {
+    let fleet = Fleet::of(&ten_thousand(), query, true);
+    let page = Page { title: "Fleet", menu: "/", viewer: None, said: None, live: None };
+    page.of_pieces(&view::fleet::pieces(&fleet, query, Some(&[]))).into_string()
+}
+
+fn beacon(nodes: usize) -> Arc<StaticPod> {
+    let nodes: Vec<_> = (0..nodes)
+        .map(|number| match number % 2 {
+            0 => json!({"node": format!("n{number}"), "state": "Upgraded"}),
+            _ => json!({"node": format!("n{number}"), "state": "Deferred", "reason": "NodeFrozen", "message": "it is frozen"}),
+        })
+        .collect();
+    let object = json!({"apiVersion": "safepoint.dev/v1alpha1", "kind": "StaticPod",
+        "metadata": {"name": "beacon", "namespace": "default", "generation": 1},
+        "spec": {"staticPodName": "beacon", "staticPodManifest": "beacon", "template": {"spec": {"containers": []}}},
+        "status": {"observedGeneration": 1, "desiredNumber": nodes.len(), "upgradedNumber": nodes.len() / 2,
+            "deferredNumber": nodes.len() / 2, "nodes": nodes}});
+    Arc::new(serde_json::from_value(object).unwrap())
+}
+
+#[test]
+fn of_ten_thousand_nodes_one_page_of_rows_is_written() {
+    let page = whole(&Query { group: "zone".into(), page: 2, ..Query::default() });
+    assert_eq!(page.matches("<tr id=\"node-").count(), PAGE);
+    assert!(
+        page.contains("51–100 of 10000") && page.contains("rel=\"prev\"") && page.contains("rel=\"next\"")
+    );
+    assert!(page.contains("href=\"/?q=zone%3Dzone-7\""), "groups lead to their nodes");
+    assert!(page.len() < 60_000, "{} bytes", page.len());
+}
+
+#[test]
+fn the_same_fleet_gives_the_same_page() {
+    assert_eq!(whole(&Query::default()), whole(&Query::default()));
+}
+
+#[test]
+fn no_handler_and_no_style_stands_in_a_page() {
+    let data = view::static_pods::Data { object: beacon(6), may_steer: true, may_roll_back: true };
+    let page = Page { title: "x", menu: "/", viewer: None, said: None, live: Some(("/", 1)) };
+    for html in [whole(&Query::default()), page.of_pieces(&view::static_pods::one(&data)).into_string()] {
+        assert!(!html.contains(" style=") && !html.contains("<style") && !html.contains(" onclick"));
+        assert_eq!(html.matches("<script").count(), 1);
+        assert!(html.contains("<main id=\"main\"") && html.contains("class=\"skip\" href=\"#main\""));
+        for input in html.split("<input ").skip(1).filter(|input| !input.starts_with("type=\"hidden\"")) {
+            let id = input.split("id=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+            assert!(html.contains(&format!("<label for=\"{id}\"")), "{id} has no label");
+        }
+    }
+}
+
+#[test]
+fn a_roll_out_is_a_picture_with_words() {
+    let data = view::static_pods::Data { object: beacon(6), may_steer: true, may_roll_back: false };
+    let page: String = view::static_pods::one(&data).into_iter().map(|piece| piece.html).collect();
+    assert!(page.contains("aria-label=\"3 upgraded, 3 deferred\""), "{page}");
+    assert!(page.contains("<rect class=\"upgraded\" x=\"0\" y=\"0\" width=\"500\" height=\"20\">"), "{page}");
+    assert_eq!(page.matches("<a class=\"cell ").count(), 6);
+    assert!(page.contains("it is frozen") && page.contains("/pause") && !page.contains("/roll-back"));
+}
