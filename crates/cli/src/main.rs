@@ -1,11 +1,13 @@
 //! The `safepoint` command. It parses, calls, prints, and decides nothing.
 
 mod args;
+mod called;
 mod cluster;
 mod commands;
 mod hub;
 mod problem;
 mod show;
+mod top;
 mod up;
 
 use std::io;

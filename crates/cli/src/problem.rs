@@ -59,10 +59,10 @@ impl Problem {
 
     /// Tells it on standard error.
     pub(crate) fn tell(&self) {
-        use crate::show::{style, words};
+        use crate::show::{age, style, tables, words};
         anstream::eprintln!("{}error:{:#} {}", style::ERROR, style::ERROR, words::clean(&self.message));
         if !self.blockers.is_empty() {
-            anstream::eprint!("{}", crate::show::tables::blockers(&self.blockers));
+            anstream::eprint!("{}", tables::blockers(&self.blockers, age::now()).text());
         }
         if let Some(hint) = &self.hint {
             anstream::eprintln!("{}hint:{:#} {hint}", style::GOOD, style::GOOD);
