@@ -13,6 +13,8 @@ use std::process::ExitCode;
 
 use safepoint_api::local::{Blocker, reason};
 
+use crate::called;
+
 /// Why a command failed.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Problem {
@@ -60,12 +62,17 @@ impl Problem {
     /// Tells it on standard error.
     pub(crate) fn tell(&self) {
         use crate::show::{age, style, tables, words};
-        anstream::eprintln!("{}error:{:#} {}", style::ERROR, style::ERROR, words::clean(&self.message));
+        anstream::eprintln!(
+            "{}error:{:#} {}",
+            style::ERROR,
+            style::ERROR,
+            words::clean(&called::words(&self.message))
+        );
         if !self.blockers.is_empty() {
             anstream::eprint!("{}", tables::blockers(&self.blockers, age::now()).text());
         }
         if let Some(hint) = &self.hint {
-            anstream::eprintln!("{}hint:{:#} {hint}", style::GOOD, style::GOOD);
+            anstream::eprintln!("{}hint:{:#} {}", style::GOOD, style::GOOD, called::words(hint));
         }
     }
 }
