@@ -22,6 +22,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     links::check(root, &tracked(root)?, &mut problems)?;
     core_is_pure(root, &mut problems)?;
     sdk_is_small(root, &mut problems)?;
+    agent_is_small(root, &mut problems)?;
     mutants_are_not_shipped(root, &mut problems)?;
     for problem in &problems {
         println!("tidy: {problem}");
@@ -103,6 +104,15 @@ fn sdk_is_small(root: &Path, problems: &mut Vec<String>) -> Result<()> {
         problems.push(
             "safepoint-sdk depends on kube-client without its feature `lifecycle`: make it optional".into(),
         );
+    }
+    Ok(())
+}
+
+/// The agent alone is for small devices, at which nobody sits.
+fn agent_is_small(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    let args = ["tree", "--package", "safepoint-daemon", "--edges", "normal", "--prefix", "none"];
+    if output(cargo(root, &args))?.lines().any(|line| line.starts_with("ratatui")) {
+        problems.push("safepoint-agent would have ratatui in it: that is for `safepoint top`".into());
     }
     Ok(())
 }

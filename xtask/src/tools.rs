@@ -75,8 +75,10 @@ pub(crate) fn build_helm() -> Result<()> {
 }
 
 /// What tests beside those of a node need of the system: the program, its package, and what it is for.
-const MORE_PROGRAMS: [(&str, &str, &str); 1] =
-    [("nginx", "nginx", "is the load balancer that the example of a cooperation controller keeps in step")];
+const MORE_PROGRAMS: [(&str, &str, &str); 2] = [
+    ("nginx", "nginx", "is the load balancer that the example of a cooperation controller keeps in step"),
+    ("tmux", "tmux", "is the terminal in which `safepoint top` is tested"),
+];
 
 /// What packages are made and checked with, in the same order.
 const PACKAGING: [(&str, &str, &str); 7] = [

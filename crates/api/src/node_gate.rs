@@ -63,12 +63,13 @@ pub mod limits {
     category = "safepoint",
     printcolumn(name = "State", type_ = "string", json_path = ".status.state"),
     printcolumn(name = "Held", type_ = "integer", json_path = ".status.heldCount"),
-    printcolumn(name = "Holder", type_ = "string", json_path = ".status.holder"),
-    printcolumn(name = "Reason", type_ = "string", json_path = ".status.reason"),
+    printcolumn(name = "Orphaned", type_ = "boolean", json_path = ".status.orphaned"),
     printcolumn(name = "Since", type_ = "date", json_path = ".status.since"),
-    printcolumn(name = "Orphaned", type_ = "boolean", json_path = ".status.orphaned", priority = "1"),
     printcolumn(name = "Agent", type_ = "string", json_path = ".status.agentVersion", priority = "1"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", priority = "1")
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp", priority = "1"),
+    printcolumn(name = "Holder", type_ = "string", json_path = ".status.holder"),
+    // Last: it is as long as somebody likes.
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.reason")
 )]
 pub struct NodeGateSpec {
     /// Present: the node shall be frozen. Absent: the cluster has no wish to freeze it; local holds stand all the same.

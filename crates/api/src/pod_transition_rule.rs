@@ -1,8 +1,8 @@
 //! `PodTransitionRule`: what has to be true before a pod goes out of service, and before it comes back.
 //!
 //! The group, the kind, every field and the status are KusionStack's, so that rules written for it are taken as they are and
-//! programs that read the status find what they know. Added are the checks that KusionStack makes in a webhook, and the
-//! conditions of the status, which say that a rule cannot be read.
+//! programs that read the status find what they know. Added are the checks that KusionStack makes in a webhook, and to the
+//! status how many pods there are, and conditions, which say that a rule cannot be read.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -48,6 +48,8 @@ pub mod limits {
     status = "PodTransitionRuleStatus",
     derive = "PartialEq",
     shortname = "ptr",
+    printcolumn(name = "Pods", type_ = "integer", json_path = ".status.selectedNumber"),
+    printcolumn(name = "Refused", type_ = "integer", json_path = ".status.refusedNumber"),
     printcolumn(
         name = "Readable",
         type_ = "string",

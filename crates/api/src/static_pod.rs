@@ -43,13 +43,20 @@ pub mod limits {
     shortname = "stpod",
     category = "safepoint",
     printcolumn(name = "Strategy", type_ = "string", json_path = ".spec.upgradeStrategy.type"),
+    printcolumn(
+        name = "Status",
+        type_ = "string",
+        // Several conditions may be true at once; the reason of all is the one word for how it stands.
+        json_path = r#".status.conditions[?(@.type=="Success")].reason"#
+    ),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".status.desiredNumber"),
     printcolumn(name = "Upgraded", type_ = "integer", json_path = ".status.upgradedNumber"),
+    printcolumn(name = "Upgrading", type_ = "integer", json_path = ".status.upgradingNumber"),
     printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyNumber"),
     printcolumn(name = "Deferred", type_ = "integer", json_path = ".status.deferredNumber"),
     printcolumn(name = "Failed", type_ = "integer", json_path = ".status.failedNumber"),
+    printcolumn(name = "Paused", type_ = "boolean", json_path = ".spec.paused"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(name = "Paused", type_ = "boolean", json_path = ".spec.paused", priority = "1"),
     printcolumn(name = "Revision", type_ = "string", json_path = ".status.updateRevision", priority = "1")
 )]
 #[x_kube(

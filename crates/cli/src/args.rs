@@ -73,4 +73,8 @@ const COMPLETION_EXAMPLES: &str = "Examples:
   safepoint completion zsh > \"${fpath[1]}/_safepoint\"
 
   # fish
-  safepoint completion fish > ~/.config/fish/completions/safepoint.fish";
+  safepoint completion fish > ~/.config/fish/completions/safepoint.fish
+
+  # as a plugin of kubectl, with completion: two links in a folder of $PATH
+  ln -s \"$(command -v safepoint)\" ~/.local/bin/kubectl-safepoint
+  ln -s \"$(command -v safepoint)\" ~/.local/bin/kubectl_complete-safepoint";

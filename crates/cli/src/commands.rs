@@ -12,6 +12,7 @@ pub(crate) mod release;
 pub(crate) mod run;
 pub(crate) mod static_pod;
 pub(crate) mod status;
+pub(crate) mod top;
 pub(crate) mod unhold;
 pub(crate) mod unhold_upgrade;
 pub(crate) mod via;
@@ -30,6 +31,11 @@ pub(crate) enum Asking {
     /// Show what the gate does and why: holds, held changes, what is not settled, modules in trouble.
     #[command(after_help = status::STATUS_EXAMPLES)]
     Status(status::StatusArgs),
+    /// Watch one node or the fleet in the terminal, as it changes.
+    ///
+    /// Nothing is ordered from there: what can be done is shown as a command to type.
+    #[command(after_help = top::EXAMPLES)]
+    Top(top::TopArgs),
     /// List the changes that wait.
     #[command(visible_alias = "held", after_help = status::CHANGES_EXAMPLES)]
     Changes(status::ChangesArgs),
@@ -94,6 +100,7 @@ pub(crate) fn run(asking: Asking) -> ExitCode {
     runtime.block_on(async {
         match asking {
             Asking::Status(args) => ended(status::status(args).await),
+            Asking::Top(args) => ended(top::top(args).await),
             Asking::Changes(args) => ended(status::changes(args).await),
             Asking::Holds(args) => ended(status::holds(args).await),
             Asking::Why(args) => ended(why::why(args).await),

@@ -1,18 +1,21 @@
 //! The `safepoint` command. It parses, calls, prints, and decides nothing.
 
 mod args;
+mod called;
 mod cluster;
 mod commands;
+mod completing;
 mod hub;
 mod problem;
 mod show;
+mod top;
 mod up;
 
 use std::io;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::{CommandFactory, Parser};
+use clap::{CommandFactory, FromArgMatches};
 
 use args::agent::AgentCommand;
 use args::{Args, Command};
@@ -23,7 +26,13 @@ fn main() -> ExitCode {
         return ended;
     }
     let begun = Instant::now();
-    match Args::parse().command {
+    if called::is_completion() {
+        let words: Vec<String> = std::env::args_os().skip(1).map(|it| it.to_string_lossy().into()).collect();
+        let found = completing::complete(called::command(), &words);
+        return exit_code(io::Write::write_all(&mut io::stdout(), found.as_bytes()));
+    }
+    let matches = called::command().get_matches();
+    match Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command {
         Command::Up(args) => {
             safepoint_daemon::log();
             ended(up::run(&args, || begun.elapsed()))

@@ -13,6 +13,8 @@ use std::process::ExitCode;
 
 use safepoint_api::local::{Blocker, reason};
 
+use crate::called;
+
 /// Why a command failed.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Problem {
@@ -59,13 +61,18 @@ impl Problem {
 
     /// Tells it on standard error.
     pub(crate) fn tell(&self) {
-        use crate::show::{style, words};
-        anstream::eprintln!("{}error:{:#} {}", style::ERROR, style::ERROR, words::clean(&self.message));
+        use crate::show::{age, style, tables, words};
+        anstream::eprintln!(
+            "{}error:{:#} {}",
+            style::ERROR,
+            style::ERROR,
+            words::clean(&called::words(&self.message))
+        );
         if !self.blockers.is_empty() {
-            anstream::eprint!("{}", crate::show::tables::blockers(&self.blockers));
+            anstream::eprint!("{}", tables::blockers(&self.blockers, age::now()).text());
         }
         if let Some(hint) = &self.hint {
-            anstream::eprintln!("{}hint:{:#} {hint}", style::GOOD, style::GOOD);
+            anstream::eprintln!("{}hint:{:#} {}", style::GOOD, style::GOOD, called::words(hint));
         }
     }
 }

@@ -16,6 +16,12 @@ pub struct PodTransitionRuleStatus {
     /// The generation of the spec that this belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// How many pods are selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected_number: Option<i32>,
+    /// How many of them ask and are refused. One that is refused in both stages counts once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused_number: Option<i32>,
     /// The pods that are selected, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::TARGETS))]

@@ -9,7 +9,7 @@ use safepoint_sdk::scope;
 use super::names;
 use super::via::{Expiry, Here};
 use crate::problem::{Done, Problem};
-use crate::show::{tables, words};
+use crate::show::{age, tables, words};
 
 pub(super) const EXAMPLES: &str = "Examples:
   # nothing on this machine changes until `safepoint unhold`
@@ -111,7 +111,7 @@ pub(crate) async fn hold(args: HoldArgs) -> Done {
         let mut text = format!("holding {} as {}\n", words::scope(&taken.hold.scope), taken.hold.id);
         if !taken.in_flight.is_empty() {
             text.push_str("\nThis was under way and may have been caught half done:\n");
-            text.push_str(&tables::blockers(&taken.in_flight));
+            text.push_str(&tables::blockers(&taken.in_flight, age::now()).text());
         }
         text
     })

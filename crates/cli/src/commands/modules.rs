@@ -5,7 +5,7 @@ use safepoint_api::local::ModuleList;
 
 use super::via::{Reached, Via};
 use crate::problem::{Done, Problem};
-use crate::show::tables;
+use crate::show::{age, tables};
 
 pub(super) const EXAMPLES: &str = "Examples:
   # all of them, with their restarts and last failures
@@ -48,5 +48,5 @@ pub(crate) async fn modules(args: ModulesArgs) -> Done {
         return Err(Problem::failed("the agent has not reported any modules"));
     }
     let names = |list: &ModuleList| list.items.iter().map(|module| module.name.clone()).collect();
-    args.via.here.output.show(&list, names, |list, _| tables::modules(&list.items))
+    args.via.here.output.show(&list, names, |list, _| tables::modules(&list.items, age::now()).text())
 }

@@ -5,6 +5,7 @@ use safepoint_api::local::{ChangeList, HoldList};
 
 use super::via::{Here, Reached, Via};
 use crate::problem::Done;
+use crate::show::age;
 use crate::show::tables::{self, Page};
 
 pub(super) const STATUS_EXAMPLES: &str = "Examples:
@@ -90,7 +91,7 @@ pub(crate) async fn changes(ChangesArgs { via }: ChangesArgs) -> Done {
         let items = list.items.iter();
         items.map(|held| format!("{}/{}/{}", held.kind.to_lowercase(), held.namespace, held.name)).collect()
     };
-    via.here.output.show(&list, name, |list, wide| tables::changes(&list.items, wide))
+    via.here.output.show(&list, name, |list, wide| tables::changes(&list.items, wide, age::now()).text())
 }
 
 pub(crate) async fn holds(HoldsArgs { via }: HoldsArgs) -> Done {
@@ -107,5 +108,5 @@ fn show_holds(here: &Here, list: &HoldList) -> Done {
         return Ok(());
     }
     let names = |list: &HoldList| list.items.iter().map(|hold| hold.id.clone()).collect();
-    here.output.show(list, names, |list, wide| tables::holds(&list.items, wide))
+    here.output.show(list, names, |list, wide| tables::holds(&list.items, wide, age::now()).text())
 }

@@ -13,13 +13,20 @@ use crate::show::Format;
 
 const HEADING: &str = "How to ask and how to print";
 
+/// How to reach the agent of this machine.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Socket {
+    /// The agent's socket. Left out: `./.safepoint/agent.sock` if there is one, else `/run/safepoint/agent.sock`.
+    #[arg(long, value_name = "PATH", env = "SAFEPOINT_SOCKET", hide_env_values = true, help_heading = HEADING)]
+    socket: Option<PathBuf>,
+}
+
 /// On this machine only.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = HEADING)]
 pub(crate) struct Here {
-    /// The agent's socket. Left out: `./.safepoint/agent.sock` if there is one, else `/run/safepoint/agent.sock`.
-    #[arg(long, value_name = "PATH", env = "SAFEPOINT_SOCKET", hide_env_values = true)]
-    pub(crate) socket: Option<PathBuf>,
+    #[command(flatten)]
+    socket: Socket,
     /// How to print.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t)]
     pub(crate) output: Format,
@@ -75,11 +82,19 @@ pub(crate) enum Expiry {
     ThawIfSafe,
 }
 
+// === impl Socket ===
+
+impl Socket {
+    pub(crate) fn client(&self) -> Client {
+        self.socket.as_ref().map_or_else(Client::new, Client::at)
+    }
+}
+
 // === impl Here ===
 
 impl Here {
     pub(crate) fn client(&self) -> Client {
-        self.socket.as_ref().map_or_else(Client::new, Client::at)
+        self.socket.client()
     }
 
     /// Says to a person what was done. Scripts read what is printed instead.

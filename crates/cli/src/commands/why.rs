@@ -8,7 +8,7 @@ use safepoint_api::node_gate::NodeGateStatus;
 use super::names;
 use super::via::{Reached, Via};
 use crate::problem::{Done, Exit, Problem};
-use crate::show::{style, tables, words};
+use crate::show::{age, style, tables, words};
 
 pub(super) const EXAMPLES: &str = "Examples:
   # a pod in namespace `default`
@@ -43,7 +43,7 @@ pub(crate) async fn why(args: WhyArgs) -> Done {
         let mut text = format!("{}\n", words::clean(&why.sentence));
         if !why.holds.is_empty() {
             text.push_str(&format!("\n{}Holds{:#}\n", style::HEADING, style::HEADING));
-            text.push_str(&tables::holds(&why.holds, wide));
+            text.push_str(&tables::holds(&why.holds, wide, age::now()).text());
         }
         if !why.until.is_empty() {
             let heading = if why.until.len() == 1 {

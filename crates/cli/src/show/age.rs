@@ -15,12 +15,17 @@ pub(crate) fn now() -> Timestamp {
 
 /// How long ago something was.
 pub(crate) fn since(time: &Time) -> String {
-    age(now().as_second() - time.0.as_second())
+    at(time, now())
 }
 
-/// How long something still takes; nothing if it is over.
-pub(crate) fn until(time: &Time) -> Option<String> {
-    let left = time.0.as_second() - now().as_second();
+/// How old something is at a moment.
+pub(crate) fn at(time: &Time, now: Timestamp) -> String {
+    age(now.as_second() - time.0.as_second())
+}
+
+/// How long something still takes at a moment; nothing if it is over.
+pub(crate) fn left(time: &Time, now: Timestamp) -> Option<String> {
+    let left = time.0.as_second() - now.as_second();
     (left > 0).then(|| age(left))
 }
 

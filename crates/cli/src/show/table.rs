@@ -11,14 +11,15 @@ const GAP: &str = "   ";
 
 /// A table.
 pub(crate) struct Table {
-    heading: Vec<&'static str>,
-    rows: Vec<Vec<Cell>>,
+    pub(crate) heading: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<Cell>>,
 }
 
 /// A text with a colour.
+#[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Cell {
     text: String,
-    style: Style,
+    pub(crate) style: Style,
 }
 
 // === impl Cell ===
@@ -35,7 +36,7 @@ impl Cell {
     }
 
     /// What stands in the cell: one line, and something to see where there is nothing.
-    fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         match self.text.is_empty() {
             true => "-".to_owned(),
             false => words::clean(&self.text),

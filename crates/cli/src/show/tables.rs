@@ -1,6 +1,7 @@
 //! The tables of what the agent shows, the same whether it was asked or the cluster was.
 
 use anstyle::Style;
+use jiff::Timestamp;
 use safepoint_api::local::{Blocker, LogLine, Notice, NoticeKind, Uplink};
 use safepoint_api::node_gate::{
     GateState, Grant, HeldChange, Hold, ModuleState, ModuleStatus, NodeGateStatus, Origin,
@@ -20,21 +21,21 @@ pub(crate) struct Page<'a> {
 
 /// A node on one page: first what is true, then who holds, then what waits.
 pub(crate) fn page(page: &Page<'_>, wide: bool) -> String {
-    let gate = page.gate;
+    let (gate, now) = (page.gate, age::now());
     let mut text = String::new();
     let mut line = |name: &str, value: &str, style: Style| {
         let value = words::clean(value);
         text.push_str(&format!("{}{name:<8}{:#} {style}{value}{style:#}\n", style::HEADING, style::HEADING));
     };
     line("Node", page.node, style::PLAIN);
-    let (state, colour) = state(gate);
+    let (state, colour) = state(gate, now);
     line("State", &state, colour);
     match page.uplink {
         None => {}
         Some(uplink) if uplink.connected => line("Cluster", "connected", style::GOOD),
         Some(uplink) => {
             let since =
-                uplink.since.as_ref().map_or_else(String::new, |at| format!(" for {}", age::since(at)));
+                uplink.since.as_ref().map_or_else(String::new, |at| format!(" for {}", age::at(at, now)));
             let why = uplink.message.as_ref().map_or_else(String::new, |why| format!(": {why}"));
             line("Cluster", &format!("not reachable{since}{why}"), style::WAITS);
         }
@@ -51,15 +52,15 @@ pub(crate) fn page(page: &Page<'_>, wide: bool) -> String {
     let troubled: Vec<ModuleStatus> =
         gate.modules.iter().filter(|module| wide || !is_well(module.state)).cloned().collect();
     let parts = [
-        ("Holds", &gate.holds.is_empty(), holds(&gate.holds, wide)),
-        ("Not settled", &gate.blockers.is_empty(), blockers(&gate.blockers)),
-        ("Waiting", &gate.held.is_empty(), changes(&gate.held, wide)),
-        ("Released", &gate.grants.is_empty(), grants(&gate.grants)),
-        ("Modules", &troubled.is_empty(), modules(&troubled)),
+        ("Holds", &gate.holds.is_empty(), holds(&gate.holds, wide, now)),
+        ("Not settled", &gate.blockers.is_empty(), blockers(&gate.blockers, now)),
+        ("Waiting", &gate.held.is_empty(), changes(&gate.held, wide, now)),
+        ("Released", &gate.grants.is_empty(), grants(&gate.grants, now)),
+        ("Modules", &troubled.is_empty(), modules(&troubled, now)),
     ];
     for (name, is_empty, table) in parts {
         if !is_empty {
-            text.push_str(&format!("\n{}{name}{:#}\n{table}", style::HEADING, style::HEADING));
+            text.push_str(&format!("\n{}{name}{:#}\n{}", style::HEADING, style::HEADING, table.text()));
         }
     }
     if gate.held_truncated {
@@ -69,7 +70,7 @@ pub(crate) fn page(page: &Page<'_>, wide: bool) -> String {
 }
 
 /// What a gate does, since when, for whom and why.
-fn state(gate: &NodeGateStatus) -> (String, Style) {
+pub(crate) fn state(gate: &NodeGateStatus, now: Timestamp) -> (String, Style) {
     let (word, colour) = match gate.state {
         None => return ("not known: the agent has not reported".to_owned(), style::ALARM),
         Some(GateState::Open) => ("Open", style::GOOD),
@@ -79,7 +80,7 @@ fn state(gate: &NodeGateStatus) -> (String, Style) {
     };
     let mut text = word.to_owned();
     if let Some(since) = &gate.since {
-        text = format!("{text} for {}", age::since(since));
+        text = format!("{text} for {}", age::at(since, now));
     }
     if let Some(holder) = &gate.holder {
         // A hold on the whole node keeps everything back without being a freeze.
@@ -96,7 +97,7 @@ fn state(gate: &NodeGateStatus) -> (String, Style) {
     }
 }
 
-pub(crate) fn holds(holds: &[Hold], wide: bool) -> String {
+pub(crate) fn holds(holds: &[Hold], wide: bool, now: Timestamp) -> Table {
     let mut table = Table::new(
         ["ID", "HOLDER", "COVERS", "AGE", "ENDS", "REASON"].into_iter().chain(wide.then_some("FROM")),
     );
@@ -111,16 +112,16 @@ pub(crate) fn holds(holds: &[Hold], wide: bool) -> String {
             hold.id.clone().into(),
             hold.holder.clone().into(),
             words::scope(&hold.scope).into(),
-            age::since(&hold.since).into(),
-            Cell::styled(words::ends(hold), colour),
+            age::at(&hold.since, now).into(),
+            Cell::styled(words::ends(hold, now), colour),
             hold.reason.clone().into(),
             from.into(),
         ]);
     }
-    table.text()
+    table
 }
 
-pub(crate) fn changes(changes: &[HeldChange], wide: bool) -> String {
+pub(crate) fn changes(changes: &[HeldChange], wide: bool, now: Timestamp) -> Table {
     let heading = ["NAMESPACE", "NAME", "CHANGE", "WORKLOAD", "REVISION", "HELD BY", "AGE"];
     let mut table = Table::new(heading.into_iter().chain(wide.then_some("WHY")));
     for held in changes {
@@ -132,14 +133,14 @@ pub(crate) fn changes(changes: &[HeldChange], wide: bool) -> String {
             held.workload.as_ref().map(words::workload).unwrap_or_default().into(),
             words::revisions(held, wide).into(),
             held.held_by.join(",").into(),
-            age::since(&held.since).into(),
+            age::at(&held.since, now).into(),
             held.why.clone().into(),
         ]);
     }
-    table.text()
+    table
 }
 
-pub(crate) fn blockers(blockers: &[Blocker]) -> String {
+pub(crate) fn blockers(blockers: &[Blocker], now: Timestamp) -> Table {
     let mut table = Table::new(["OBJECT", "REASON", "SINCE", "WHAT IS MISSING"]);
     for blocker in blockers {
         let object = blocker.object.as_ref().map(|object| {
@@ -149,31 +150,32 @@ pub(crate) fn blockers(blockers: &[Blocker]) -> String {
         table.row([
             object.unwrap_or_default().into(),
             blocker.reason.clone().into(),
-            blocker.since.as_ref().map(age::since).unwrap_or_default().into(),
+            blocker.since.as_ref().map(|since| age::at(since, now)).unwrap_or_default().into(),
             blocker.message.clone().into(),
         ]);
     }
-    table.text()
+    table
 }
 
-fn grants(grants: &[Grant]) -> String {
+pub(crate) fn grants(grants: &[Grant], now: Timestamp) -> Table {
     let mut table = Table::new(["WORKLOAD", "REVISION", "AGE", "BY"]);
     for grant in grants {
         table.row([
             words::workload(&grant.workload).into(),
             grant.revision.clone().unwrap_or_default().into(),
-            age::since(&grant.since).into(),
+            age::at(&grant.since, now).into(),
             grant.by.clone().into(),
         ]);
     }
-    table.text()
+    table
 }
 
-const fn is_well(state: ModuleState) -> bool {
+/// Whether nobody has to look at it.
+pub(crate) const fn is_well(state: ModuleState) -> bool {
     matches!(state, ModuleState::Ready | ModuleState::Completed)
 }
 
-pub(crate) fn modules(modules: &[ModuleStatus]) -> String {
+pub(crate) fn modules(modules: &[ModuleStatus], now: Timestamp) -> Table {
     let mut table = Table::new(["NAME", "STATE", "RESTARTS", "LAST FAILURE", "MESSAGE"]);
     for module in modules {
         let colour = match module.state {
@@ -182,7 +184,7 @@ pub(crate) fn modules(modules: &[ModuleStatus]) -> String {
             _ => style::WAITS,
         };
         let failure = module.last_failure.as_ref();
-        let failed = failure.map(|failure| format!("{} ago: {}", age::since(&failure.at), failure.message));
+        let failed = failure.map(|failure| format!("{} ago: {}", age::at(&failure.at, now), failure.message));
         table.row([
             module.name.clone().into(),
             Cell::styled(format!("{:?}", module.state), colour),
@@ -191,27 +193,29 @@ pub(crate) fn modules(modules: &[ModuleStatus]) -> String {
             module.message.clone().unwrap_or_default().into(),
         ]);
     }
-    table.text()
+    table
 }
 
 /// A line of the audit log.
 pub(crate) fn log_line(line: &LogLine, wide: bool) -> String {
-    let by = line.by.as_ref().map_or_else(String::new, |by| format!(", by {by}"));
-    let why = line.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"));
     let hash = if wide { format!("  {}", line.hash) } else { String::new() };
-    let said = words::clean(&format!("{}{by}{why}{hash}", line.what));
+    let said = words::clean(&format!("{}{hash}", words::said(line)));
     let quiet = style::QUIET;
     format!("{quiet}{:>5}  {}{quiet:#}  {said}", line.number, line.at.0)
 }
 
 /// Something that happened.
 pub(crate) fn notice(notice: &Notice) -> String {
-    let colour = match notice.kind {
+    let colour = notice_colour(notice.kind);
+    let (quiet, kind, said) = (style::QUIET, format!("{:?}", notice.kind), words::clean(&notice.message));
+    format!("{quiet}{}{quiet:#}  {colour}{kind:<13}{colour:#} {said}", notice.at.0)
+}
+
+pub(crate) const fn notice_colour(kind: NoticeKind) -> Style {
+    match kind {
         NoticeKind::Alarm => style::ALARM,
         NoticeKind::Held | NoticeKind::Mode => style::WAITS,
         NoticeKind::Admitted | NoticeKind::NoLongerHeld | NoticeKind::ReleaseClosed => style::GOOD,
         NoticeKind::Uplink | NoticeKind::Module => style::PLAIN,
-    };
-    let (quiet, kind, said) = (style::QUIET, format!("{:?}", notice.kind), words::clean(&notice.message));
-    format!("{quiet}{}{quiet:#}  {colour}{kind:<13}{colour:#} {said}", notice.at.0)
+    }
 }

@@ -1,6 +1,8 @@
 //! Things of the cluster as people name them.
 
+use jiff::Timestamp;
 use safepoint_api::WorkloadRef;
+use safepoint_api::local::LogLine;
 use safepoint_api::node_gate::{Change, HeldChange, Hold, OnExpiry, Scope, ScopeKind};
 
 use super::age;
@@ -29,19 +31,19 @@ pub(crate) fn scope(scope: &Scope) -> String {
 }
 
 /// When a hold ends.
-pub(crate) fn ends(hold: &Hold) -> String {
+pub(crate) fn ends(hold: &Hold, now: Timestamp) -> String {
     let then = match hold.on_expiry {
         Some(OnExpiry::ThawIfSafe) => "ends if safe",
         Some(OnExpiry::Stay) | None => "then stays",
     };
     if let Some(until) = &hold.suspended_until {
-        let left = age::until(until).map_or_else(String::new, |left| format!(" for {left}"));
+        let left = age::left(until, now).map_or_else(String::new, |left| format!(" for {left}"));
         return format!("out of force{left}");
     }
     match &hold.expires {
         _ if hold.orphaned => "ORPHANED".to_owned(),
         None => "when dropped".to_owned(),
-        Some(expires) => match age::until(expires) {
+        Some(expires) => match age::left(expires, now) {
             Some(left) => format!("in {left}, {then}"),
             None => format!("now, {then}"),
         },
@@ -73,6 +75,13 @@ pub(crate) const fn change(change: Change) -> &'static str {
         Change::Stop => "stop",
         Change::Config => "config",
     }
+}
+
+/// Who did what and why, as the audit log has it.
+pub(crate) fn said(line: &LogLine) -> String {
+    let by = line.by.as_ref().map_or_else(String::new, |by| format!(", by {by}"));
+    let why = line.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"));
+    format!("{}{by}{why}", line.what)
 }
 
 /// What others wrote, on one line and without anything that a terminal would obey.

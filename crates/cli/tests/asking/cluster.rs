@@ -11,13 +11,13 @@ use tempfile::TempDir;
 use crate::support::{Running, Said, kubeconfig, safepoint, said};
 
 /// Everything on one machine, with a rover whose upgrade waits.
-struct Whole {
+pub(crate) struct Whole {
     folder: TempDir,
     up: Option<Running>,
 }
 
 impl Whole {
-    fn starts() -> Self {
+    pub(crate) fn starts() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let whole = Self::plays(folder, &["--nodes", "0"], "version 2 is held");
         // What the node knows, the cluster hears a moment later.
@@ -39,7 +39,7 @@ impl Whole {
         Self { folder, up: Some(up) }
     }
 
-    fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
@@ -49,11 +49,11 @@ impl Whole {
     }
 
     /// On the node itself.
-    fn near(&self, args: &[&str]) -> Said {
+    pub(crate) fn near(&self, args: &[&str]) -> Said {
         said(safepoint(args).env("SAFEPOINT_SOCKET", self.data().join("agent.sock")))
     }
 
-    fn ends(&mut self) {
+    pub(crate) fn ends(&mut self) {
         if let Some(up) = self.up.take() {
             up.signal(Signal::TERM);
             up.ends();

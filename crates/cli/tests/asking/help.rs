@@ -2,8 +2,9 @@
 
 use crate::support::{safepoint, said};
 
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 29] = [
     &["status"],
+    &["top"],
     &["changes"],
     &["holds"],
     &["why"],

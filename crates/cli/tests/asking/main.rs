@@ -16,3 +16,4 @@ mod release;
 mod run;
 mod static_pods;
 mod support;
+mod top;

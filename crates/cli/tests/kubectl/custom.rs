@@ -99,18 +99,22 @@ fn a_gate_shows_what_its_node_says() {
     // A node that has not answered yet has nothing to show.
     assert_table(
         &space.run(&format!("get nodegates {name}")),
-        &["NAME STATE HELD HOLDER REASON SINCE", &name],
+        &["NAME STATE HELD ORPHANED SINCE HOLDER REASON", &name],
     );
     space.run(&format!(
         r#"patch ngate {name} --subresource=status --type=merge -p '{{"status": {{"observedGeneration": 1, "state": "Frozen",
-            "heldCount": 2, "holder": "ops", "reason": "lift", "since": "2026-01-01T00:00:00Z", "orphaned": false,
+            "heldCount": 2, "holder": "ops", "reason": "crane lift", "since": "2026-01-01T00:00:00Z", "orphaned": false,
             "agentVersion": "0.1.0"}}}}'"#
     ));
     assert_table(
+        &space.run(&format!("get nodegates {name}")),
+        &["NAME STATE HELD ORPHANED SINCE HOLDER REASON", &format!("{name} Frozen 2 false * ops crane lift")],
+    );
+    assert_table(
         &space.run(&format!("get ngate {name} -o wide")),
         &[
-            "NAME STATE HELD HOLDER REASON SINCE ORPHANED AGENT AGE",
-            &format!("{name} Frozen 2 ops lift * false 0.1.0 *"),
+            "NAME STATE HELD ORPHANED SINCE AGENT AGE HOLDER REASON",
+            &format!("{name} Frozen 2 false * 0.1.0 * ops crane lift"),
         ],
     );
     let text = space.run(&format!("describe ngate {name}"));
@@ -137,15 +141,58 @@ fn a_static_pod_is_filled_in_and_its_rules_are_kept() {
     assert_table(
         &space.run("get stpod -o wide"),
         &[
-            "NAME STRATEGY DESIRED UPGRADED READY DEFERRED FAILED AGE PAUSED REVISION",
-            "nav AdvancedRollingUpdate * false",
+            "NAME STRATEGY STATUS DESIRED UPGRADED UPGRADING READY DEFERRED FAILED PAUSED AGE REVISION",
+            "nav AdvancedRollingUpdate false *",
         ],
     );
+    space.run(
+        r#"patch stpod nav --subresource=status --type=merge -p '{"status": {"desiredNumber": 9, "upgradedNumber": 4,
+            "upgradingNumber": 2, "readyNumber": 8, "updateRevision": "bcdfghjklmnp", "conditions": [
+            {"type": "Success", "status": "False", "reason": "RollingOut", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            {"type": "Upgrading", "status": "True", "reason": "RollingOut", "message": "4 of 9", "lastTransitionTime": "2026-01-01T00:00:00Z"},
+            {"type": "Failed", "status": "False", "reason": "RollingOut", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}'"#,
+    );
+    assert_table(
+        &space.run("get staticpods"),
+        &[
+            "NAME STRATEGY STATUS DESIRED UPGRADED UPGRADING READY DEFERRED FAILED PAUSED AGE",
+            "nav AdvancedRollingUpdate RollingOut 9 4 2 8 0 0 false *",
+        ],
+    );
+    let text = space.run("describe stpod nav");
+    assert_has(&text, "  Upgrading Number:        2\n");
+    assert_has(&text, "    Message:               4 of 9\n");
     space.file("bad.yaml", &STATIC_POD.replace("staticPodManifest: nav", "staticPodManifest: nav.yaml"));
     let refusal = space.refused("apply -f bad.yaml");
     assert_has(&refusal, "The StaticPod \"nav\" is invalid:");
     assert_has(&refusal, "spec.staticPodManifest: Invalid value:");
     assert_has(&refusal, "leave out .yaml: it is added");
+}
+
+#[test]
+fn a_transition_rule_shows_how_many_pods_it_is_about_and_refuses() {
+    let space = with_project_kinds();
+    space.until_served("apps.kusionstack.io/v1alpha1", "podtransitionrules");
+    space.apply(
+        "
+apiVersion: apps.kusionstack.io/v1alpha1
+kind: PodTransitionRule
+metadata: {name: shop}
+spec:
+  selector: {matchLabels: {app: shop}}
+  rules: [{name: half-stays, availablePolicy: {maxUnavailableValue: 50%}}]
+",
+    );
+    space.run(
+        r#"patch ptr shop --subresource=status --type=merge -p '{"status": {"selectedNumber": 4, "refusedNumber": 1,
+            "updateTime": "2026-01-01T00:00:00.000000Z", "conditions": [{"type": "Readable", "status": "True", "reason": "Read",
+            "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}'"#,
+    );
+    assert_table(
+        &space.run("get podtransitionrules"),
+        &["NAME PODS REFUSED READABLE CHANGED AGE", "shop 4 1 True * *"],
+    );
+    assert_has(&space.run("describe ptr shop"), "  Refused Number:          1\n");
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod explain;
 mod get;
 mod nodes;
 mod output;
+mod plugin;
 mod refusals;
 mod restart;
 mod support;

@@ -84,11 +84,29 @@ impl<'a> Space<'a> {
     /// kubectl with a command line, in which single quotes keep words together. It knows this server only, and nothing
     /// of the user.
     fn command(&self, line: &str) -> Command {
+        let mut command = self.bare();
+        command.args(["--namespace", &self.namespace]).args(words(line));
+        command
+    }
+
+    /// kubectl with our program as its plugin, which has to be the first word.
+    #[track_caller]
+    pub(crate) fn plugin(&self, line: &str) -> Said {
+        for link in ["kubectl-safepoint", "kubectl_complete-safepoint"] {
+            let link = self.folder.path().join(link);
+            if !link.exists() {
+                std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_safepoint"), link).unwrap();
+            }
+        }
+        let mut command = self.bare();
+        command.args(words(line)).env("PATH", self.folder.path());
+        finish(line, command)
+    }
+
+    fn bare(&self) -> Command {
         static KUBECTL: OnceLock<PathBuf> = OnceLock::new();
         let mut command = Command::new(KUBECTL.get_or_init(|| assets().unwrap().program("kubectl").unwrap()));
         command
-            .args(["--namespace", &self.namespace])
-            .args(words(line))
             .current_dir(self.folder.path())
             .env("KUBECONFIG", self.server.kubeconfig())
             .env("HOME", self.folder.path())

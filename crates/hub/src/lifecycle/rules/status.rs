@@ -56,12 +56,18 @@ pub(crate) struct Made<'a> {
 impl Made<'_> {
     /// The status.
     pub(crate) fn status(&self, now: Timestamp) -> Status {
+        let number = |count: usize| Some(i32::try_from(count).unwrap_or(i32::MAX));
+        let refused = self.evaluation.details.iter().filter(|(_, detail)| !detail.rejected.is_empty());
+        let refused: BTreeSet<&Text> = refused.map(|((pod, _), _)| pod).collect();
+        let selected = self.targets.len();
         let mut targets = self.targets.clone();
         targets.sort_unstable();
         targets.truncate(limits::TARGETS);
         Status {
             update_time: Some(MicroTime(now)),
             observed_generation: self.generation,
+            selected_number: number(selected),
+            refused_number: number(refused.len()),
             targets,
             rule_states: self.rule_states(),
             details: details(&self.evaluation.details),
@@ -133,8 +139,17 @@ pub(crate) fn is_same(one: &Status, other: &Status) -> bool {
 pub(crate) fn patch(status: &Status) -> Value {
     let mut value = serde_json::to_value(status).unwrap_or_default();
     if let Some(fields) = value.as_object_mut() {
-        for optional in ["updateTime", "observedGeneration", "targets", "ruleStates", "details", "conditions"]
-        {
+        const OPTIONAL: [&str; 8] = [
+            "updateTime",
+            "observedGeneration",
+            "selectedNumber",
+            "refusedNumber",
+            "targets",
+            "ruleStates",
+            "details",
+            "conditions",
+        ];
+        for optional in OPTIONAL {
             fields.entry(optional).or_insert(Value::Null);
         }
     }
