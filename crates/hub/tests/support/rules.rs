@@ -162,6 +162,8 @@ pub(crate) async fn labels_before_and_after(stage: Stage) {
     pod(&stage, "web-0").await;
     stage.begin("web-0", "1", "update").await;
     refused(&stage, "web-0", "its labels are not example.com/before=yes").await;
+    let counts = |status: &PodTransitionRuleStatus| (status.selected_number, status.refused_number);
+    status(&stage, "the pod is counted", |status| counts(status) == (Some(1), Some(1))).await;
     waits(&stage, "web-0").await;
     let mark = until("the pod is marked", async || marked(&stage, "web-0").await).await;
     assert_eq!((&mark["stage"], &mark["passed"]), (&json!("PreCheck"), &json!(false)));
@@ -174,6 +176,7 @@ pub(crate) async fn labels_before_and_after(stage: Stage) {
     stage.label(&stage.jane, "web-0", &[("example.com/after", Some("yes"))]).await;
     stage.settle("web-0").await;
     until("the mark is gone", async || marked(&stage, "web-0").await.is_none().then_some(())).await;
+    status(&stage, "nobody is refused any more", |status| counts(status) == (Some(1), Some(0))).await;
     pod(&stage, "web-1").await;
     let skip = json!({"skipRules": ["before"]}).to_string();
     let skip =
