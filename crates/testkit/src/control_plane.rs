@@ -131,6 +131,9 @@ impl ControlPlane {
         for name in plane.servers.iter().skip(2).map(|server| server.name).collect::<Vec<_>>() {
             plane.wait_until_ready(name)?;
         }
+        if options.controllers {
+            plane.wait_until_pods_can_be_made()?;
+        }
         Ok(plane)
     }
 
@@ -160,6 +163,18 @@ impl ControlPlane {
             .stderr(Stdio::null());
         server.program.wait_for("listening", |_| connect(&place, port))?;
         server.program.wait_for("ready", |_| kubectl.status().ok().filter(ExitStatus::success))?;
+        Ok(())
+    }
+
+    /// A pod needs the account of its namespace, which a controller makes that may begin long after the first ones.
+    fn wait_until_pods_can_be_made(&mut self) -> Result<()> {
+        let mut kubectl = self.kubectl();
+        kubectl
+            .args(["get", "serviceaccount", "default", "--namespace=default", "--request-timeout=5s"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let manager = self.server("kube-controller-manager")?;
+        manager.program.wait_for("making accounts", |_| kubectl.status().ok().filter(ExitStatus::success))?;
         Ok(())
     }
 
