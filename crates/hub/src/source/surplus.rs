@@ -59,7 +59,8 @@ impl Surplus {
         let Some(owner) = asks.owner.filter(|owner| owner.kind == "ReplicaSet" && may_be_its(asks.by)) else {
             return Some(None);
         };
-        let turn = owner.uid.bytes().fold(0, |sum: usize, byte| sum.wrapping_mul(31) + usize::from(byte));
+        let turn =
+            owner.uid.bytes().fold(0_usize, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
         let turn = self.turns[turn % TURNS].lock().await;
         match self.look(asks.namespace, owner).await {
             Ok(Some((replicas, pods))) => has_room(replicas, &pods, asks).then_some(Some(turn)),
