@@ -107,12 +107,8 @@ fn a_second_installation_takes_over_what_runs_then_and_not_what_ran_before() {
     }
     // While no agent is there, other pods come and those from before go.
     node.deploy("leg", 2);
-    node.world.run(&["delete", "deployment", "arm", "--wait"]).unwrap();
-    node.world
-        .wait("the pods from before are gone", || {
-            node.running().keys().all(|pod| pod.starts_with("leg")).then_some(())
-        })
-        .unwrap();
+    // Foreground: their containers end before their objects go, and both have to be gone.
+    node.world.run(&["delete", "deployment", "arm", "--wait", "--cascade=foreground"]).unwrap();
     let before = node.running();
     assert_eq!(before.len(), 2);
     let installed = node.agent(&["install", "--yes"]);
