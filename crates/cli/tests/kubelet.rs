@@ -14,6 +14,8 @@ mod kubelet {
     mod frozen;
     mod hub;
     mod identity;
+    mod killed_tasks;
+    mod kubectl;
     mod lifecycle;
     mod node;
     mod offline;

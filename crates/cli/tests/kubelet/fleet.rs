@@ -14,7 +14,7 @@ use super::node::{Node, socket};
 const TASK: &str = "safepoint:test";
 
 /// A hub in the network of the world, with everything that it needs there.
-fn with_hub(world: &World) -> Guest {
+pub(super) fn with_hub(world: &World) -> Guest {
     world.image_of_program(TASK, Path::new(env!("CARGO_BIN_EXE_safepoint"))).unwrap();
     for manifest in [
         include_str!("../../../../deploy/crds/staticpods.safepoint.dev.yaml"),
@@ -65,7 +65,7 @@ fn wait_status(world: &World, what: &str, is: impl Fn(&Value) -> bool) -> Value 
     })
 }
 
-fn condition(status: &Value, kind: &str) -> bool {
+pub(super) fn condition(status: &Value, kind: &str) -> bool {
     let conditions = status["conditions"].as_array().into_iter().flatten();
     conditions.filter(|it| it["type"] == kind).any(|it| it["status"] == "True")
 }

@@ -2,14 +2,11 @@
 //! not the hub is there all the time.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::path::PathBuf;
-use std::process::Child;
 
-use safepoint_testkit::World;
-use serde_json::{Deserializer, Value, json};
+use serde_json::{Value, json};
 
 use super::hub;
+use super::kubectl::Kubectl;
 use super::node::Node;
 
 const FINALIZER: &str = "prot.podopslifecycle.kusionstack.io/balancer";
@@ -50,41 +47,11 @@ fn read(pod: &Value) -> Row {
     }
 }
 
-/// A kubectl that goes on while other things happen.
-struct Kubectl {
-    child: Child,
-    said: PathBuf,
-}
-
-impl Kubectl {
-    fn start(world: &World, name: &str, arguments: &[&str]) -> Self {
-        let said = world.folder().join(format!("{name}.out"));
-        let out = File::create(&said).unwrap();
-        let mut command = world.kubectl();
-        command.args(arguments).stderr(out.try_clone().unwrap()).stdout(out);
-        Self { child: command.spawn().unwrap(), said }
-    }
-
-    fn said(&self) -> String {
-        fs::read_to_string(&self.said).unwrap()
-    }
-
-    /// What it has shown so far of a pod, each row once.
-    fn rows(&self) -> Vec<Row> {
-        let said = self.said();
-        let objects = Deserializer::from_str(&said).into_iter::<Value>().map_while(Result::ok);
-        let mut rows: Vec<Row> = objects.map(|pod| read(&pod)).collect();
-        rows.dedup();
-        rows
-    }
-}
-
-impl Drop for Kubectl {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// What was seen so far of a pod, each row once.
+fn rows(watching: &Kubectl) -> Vec<Row> {
+    let mut rows: Vec<Row> = watching.objects().iter().map(read).collect();
+    rows.dedup();
+    rows
 }
 
 /// A pod that takes part and is in nobody's list before its finalizer is there.
@@ -119,7 +86,7 @@ fn an_operation_goes_through_the_rows_of_the_protocol_on_a_real_kubelet() {
     };
     let idle = row(&["service-available"], true, true, true);
     wait("it serves", &idle);
-    let (begun, restarted) = (watching.rows().len(), node.running("web"));
+    let (begun, restarted) = (rows(&watching).len(), node.running("web"));
     // A wish on it, and what it brings about: preparing, out of service, still in the load balancer's list.
     let label = |what: &[&str]| node.kubectl(&[&["label", "pod", "web"], what].concat());
     let operating = format!("operating.{DOMAIN}/job=1");
@@ -140,7 +107,7 @@ fn an_operation_goes_through_the_rows_of_the_protocol_on_a_real_kubelet() {
     wait("it serves again", &idle);
     assert_eq!(node.running("web"), restarted, "nobody restarted it");
 
-    let seen = watching.rows().split_off(begun);
+    let seen = rows(&watching).split_off(begun);
     // While somebody may act, nobody is sent there and nobody has it in a list.
     for row in seen.iter().filter(|row| row.labels.contains("operate")) {
         assert!(!row.gate && !row.ready && !row.listed, "{row:?} of {seen:#?}");

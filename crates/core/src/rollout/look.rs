@@ -187,7 +187,8 @@ impl<'a> Look<'a> {
         if let Some(then) = self.then(order, now, rules) {
             return settled(State::Failed(then));
         }
-        if self.unseen {
+        // What a failure has left behind need not be waited for where the next try is due: that one sees for itself.
+        if self.unseen && self.failure.is_none() {
             return settled(State::Upgrading(Progress::Unseen));
         }
         match &self.deferral {
@@ -238,6 +239,10 @@ impl<'a> Look<'a> {
         if outcome_is_missing(self.seen, task) && recent && self.managed && kept {
             return None;
         }
+        // Of several tries the last one goes last: without it, an earlier one would speak for the node again.
+        if self.seen.tasks.iter().any(|earlier| outdoes(task, earlier)) {
+            return None;
+        }
         // The record of what we have done stays until the pod is ready or the node is lost: it is what keeps the node's place
         // if it goes away now.
         let healed = self.lost || !self.seen.pod.is_present() || self.seen.pod.ready_since().is_some();
@@ -252,10 +257,7 @@ impl<'a> Look<'a> {
             return Some(RemovalReason::Superseded).filter(|_| healed || is_ready);
         }
         // A failure stays while the next try is under way: should that be recalled, it would not be known that there was one.
-        let outdone = |other: &Task| {
-            other.is_finished() && other.attempt > task.attempt && is_current(order, self.seen, other)
-        };
-        self.seen.tasks.iter().any(outdone).then_some(RemovalReason::Finished)
+        self.seen.tasks.iter().any(|later| outdoes(later, task)).then_some(RemovalReason::Finished)
     }
 }
 
@@ -281,9 +283,19 @@ fn is_counted(order: &Order, seen: &Seen, task: &Task, rules: Rules) -> bool {
         && (!task.removing || rules.keep(Rule::CountRemoved))
 }
 
+/// Whether one task is a later try at the same as another, and both have ended: how the later one ended is what counts.
+fn outdoes(later: &Task, earlier: &Task) -> bool {
+    later.is_finished()
+        && earlier.is_finished()
+        && later.attempt > earlier.attempt
+        && later.revision == earlier.revision
+        && (later.work == Work::Remove) == (earlier.work == Work::Remove)
+}
+
 /// Whether a task has ended and the pod is not what it has to be after that.
 fn outcome_is_missing(seen: &Seen, task: &Task) -> bool {
     match (&task.phase, task.work) {
+        _ if seen.tasks.iter().any(|later| outdoes(later, task)) => false,
         (Phase::Waiting | Phase::Running, _) => false,
         (Phase::Succeeded { .. }, Work::Remove) => seen.pod.is_present(),
         (Phase::Succeeded { .. }, Work::Upgrade | Work::Install) => !seen.pod.has(&task.revision),

@@ -59,6 +59,28 @@ fn a_failure_stays_on_record_while_the_next_try_is_under_way() {
     assert_eq!(removed(&plan(&order(1), &[again], NOW)), ["task-new-1"]);
 }
 
+/// A task that is killed after it has put the manifest in place leaves a failure and a pod that shows the new revision.
+#[test]
+fn a_try_that_was_killed_does_not_speak_for_the_node_once_the_next_one_is_done() {
+    let killed = || failed("new", 1, Span::from_secs(20));
+    let done = task("new", 2, Phase::Succeeded { at: ago(Span::from_secs(1)) });
+    let both = [new("n0").with(killed()).with(done.clone()), old("n1")];
+    let first = plan(&order(1), &both, NOW);
+    assert_eq!(state(&first, "n0"), &State::Upgraded);
+    assert_eq!(started(&first), ["n1"], "it keeps no place from others");
+    // The one that is done is there until the other is gone, whatever happens in between.
+    assert_eq!(removed(&first), ["task-new-1"]);
+    let alone = [new("n0").with(done), old("n1")];
+    assert_eq!(removed(&plan(&order(1), &alone, NOW)), ["task-new-2"]);
+}
+
+#[test]
+fn a_try_that_was_killed_when_its_pod_ran_already_is_followed_by_another_within_its_own_place() {
+    let killed = new("n0").with(failed("new", 1, Span::from_mins(1)));
+    let plan = plan(&order(1), &[killed, old("n1")], NOW);
+    assert_eq!(plan.start, [Start { node: "n0".into(), work: Work::Upgrade, attempt: 2 }]);
+}
+
 #[test]
 fn a_pod_that_shows_the_new_revision_for_a_moment_does_not_undo_the_failure() {
     let flicker = new("n0").unready().with(failed("new", 4, Span::from_secs(1)));
