@@ -1,0 +1,108 @@
+//! What is held on a node shows by itself, and is released, frozen and thawed from its page.
+
+use serde_json::json;
+
+use super::driver::{Browser, ENTER};
+use super::world::World;
+
+const PAGE: &str = "/nodes/rover-7";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_upgrade_appears_by_itself_and_is_released_with_a_click_and_a_reason() {
+    let world = World::start(&[]);
+    world.rover();
+    let browser = Browser::open(&world.dashboard).await;
+    browser.sign_in(&world.token, PAGE).await;
+    browser.until_says("#held", "0 changes").await;
+    browser.mark().await;
+    world.push("v2");
+    let held = browser.until_says("#held", "update of pod default/rover").await;
+    assert!(held.contains("annotated to hold its upgrades"), "{held}");
+    assert!(browser.is_marked().await, "the page was loaded anew");
+    browser.click("#held details summary").await;
+    let difference = browser.until_says("#held details", "rover:v2").await;
+    assert!(difference.contains("rover:v1"), "{difference}");
+
+    browser.click("#held a.button").await;
+    browser.until_says("#what", "pod default/rover").await;
+    // Without a reason it goes nowhere.
+    browser.click("#ask button").await;
+    assert_eq!(browser.run("return document.querySelector('#reason').validity.valueMissing").await, true);
+    browser.type_into("#reason", "the road is free").await;
+    browser.click("#ask button").await;
+    browser.until("#said", |said| !said.is_empty()).await;
+    browser.until_says("#held", "0 changes").await;
+    let image = ["get", "pod", "rover", "-o", "jsonpath={.spec.containers[0].image}"];
+    assert_eq!(world.kubectl(&image), "rover:v2");
+    browser.until_says("#history", "the road is free").await;
+    assert_eq!(browser.console().await, [""; 0]);
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_freeze_shows_what_it_waits_for_and_a_release_that_is_refused_says_why() {
+    let world = World::start(&[]);
+    world.rover();
+    // It runs, and is not ready before somebody says so.
+    world.apply(
+        &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "camera", "namespace": "default"},
+        "spec": {"readinessGates": [{"conditionType": "example.com/sees"}],
+            "containers": [{"name": "main", "image": "camera:v1", "command": ["sleep", "infinity"]}]}}),
+    );
+    world.kubectl(&["wait", "--for=condition=ContainersReady", "pod/camera", "--timeout=120s"]);
+    let browser = Browser::open(&world.dashboard).await;
+    browser.sign_in(&world.token, &format!("{PAGE}/freeze")).await;
+    browser.type_into("#reason", "mission 7").await;
+    browser.click("#ask button").await;
+    browser.until("#said", |said| !said.is_empty()).await;
+    let blockers = browser.until_says("#blockers", "camera").await;
+    assert!(blockers.contains("PodUnsettled"), "{blockers}");
+    browser.until_says("#standing", "freezing").await;
+
+    let sees =
+        json!({"status": {"conditions": [{"type": "example.com/sees", "status": "True"}]}}).to_string();
+    world.kubectl(&["patch", "pod", "camera", "--subresource=status", "-p", &sees]);
+    let standing = browser.until_says("#standing", "frozen").await;
+    assert!(standing.contains("mission 7"), "{standing}");
+    assert_eq!(browser.text("#blockers").await.as_deref(), Some(""), "nothing is waited for any more");
+
+    world.push("v2");
+    browser.until_says("#held", "update of pod default/rover").await;
+    browser.click("#held a.button").await;
+    browser.type_into("#reason", "now").await;
+    browser.click("#ask button").await;
+    let refused = browser.until("#said, #wrong", |said| !said.is_empty()).await;
+    assert!(refused.contains("frozen"), "{refused}");
+
+    browser.go(&format!("{PAGE}/thaw")).await;
+    browser.type_into("#reason", "landed").await;
+    browser.click("#ask button").await;
+    browser.until_says("#standing", "open").await;
+    // The annotation still holds it.
+    browser.until_says("#held", "update of pod default/rover").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_can_be_done_with_a_keyboard() {
+    let world = World::start(&[]);
+    let browser = Browser::open(&world.dashboard).await;
+    browser.go("/").await;
+    // The field has the focus from the beginning.
+    browser.press(&world.token).await;
+    browser.press(ENTER).await;
+    browser.until_says("#nodes", "rover-7").await;
+    browser.tab_to("a[href='/nodes/rover-7']").await;
+    browser.press(ENTER).await;
+    browser.until_says("#standing", "open").await;
+    browser.tab_to("a[href='/nodes/rover-7/freeze']").await;
+    browser.press(ENTER).await;
+    browser.until_says("#what", "rover-7").await;
+    browser.press("by hand").await;
+    browser.tab_to("#ask button").await;
+    browser.press(ENTER).await;
+    let standing = browser.until_says("#standing", "frozen").await;
+    assert!(standing.contains("by hand"), "{standing}");
+    browser.tab_to("a[href='/nodes/rover-7/thaw']").await;
+    browser.close().await;
+}
