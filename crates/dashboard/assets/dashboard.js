@@ -2,19 +2,25 @@
 
 const ages = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 
-function age(moment) {
+function length(seconds) {
+  const [size, unit] = ages.find(([size]) => seconds >= size) ?? [1, "s"];
+  return Math.floor(seconds / size) + unit;
+}
+
+function age(moment, since) {
   const seconds = Math.round((Date.now() - moment.getTime()) / 1000);
-  const [size, unit] = ages.find(([size]) => Math.abs(seconds) >= size) ?? [1, "s"];
-  const text = Math.floor(Math.abs(seconds) / size) + unit;
-  return seconds < 0 ? "in " + text : text + " ago";
+  if (since) return "for " + length(Math.max(seconds, 0));
+  return seconds < 0 ? "in " + length(-seconds) : length(seconds) + " ago";
 }
 
 function showAges(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const moment = new Date(time.dateTime);
     if (Number.isNaN(moment.getTime())) continue;
+    const text = age(moment, time.classList.contains("since"));
+    if (time.textContent === text) continue;
     time.title = moment.toLocaleString();
-    time.textContent = age(moment);
+    time.textContent = text;
   }
 }
 
@@ -58,7 +64,7 @@ function connect() {
 }
 
 showAges(document);
-setInterval(() => showAges(document), 10000);
+setInterval(() => showAges(document), 1000);
 if (main) {
   connect();
   // A page that nobody sees needs no connection, of which a browser has few.
