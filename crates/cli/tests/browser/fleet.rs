@@ -1,29 +1,38 @@
 //! Many nodes: found among ten thousand, and filling up while something is rolled out.
 
-use std::collections::BTreeSet;
-
 use super::driver::{Browser, ENTER};
 use super::world::World;
 
+/// Writes down, for every change that reaches the page, how many nodes are upgraded: as a number, and as squares.
+const WATCH: &str = "
+    window.seen = [];
+    const look = () => window.seen.push([parseInt(document.querySelector('#progress [role=status]').textContent),
+        document.querySelectorAll('#picture .cells .upgraded').length]);
+    look();
+    new MutationObserver(look).observe(document.querySelector('main'), {subtree: true, childList: true});
+";
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_roll_out_fills_the_picture_while_one_looks() {
-    let world = World::start(&["--demo", "--nodes=40"]);
+    let world = World::start(&["--nodes=12"]);
+    world.beacon();
     let browser = Browser::open(&world.dashboard).await;
     browser.sign_in(&world.token, "/static-pods").await;
-    browser.until_says("#static-pods", "default/beacon").await;
-    browser.go("/static-pods/default/beacon").await;
+    browser.until_says("#static-pods", "0 of 13").await;
+    browser.click("a[href='/static-pods/default/beacon']").await;
+    browser.until_says("#progress", "no further upgrade is started").await;
     browser.mark().await;
-    let mut seen = BTreeSet::new();
-    let upgraded = |text: &str| text.split(' ').next().and_then(|number| number.parse::<u32>().ok());
-    while !seen.contains(&41) {
-        let last = seen.last().copied();
-        let text = browser.until("#progress [role=status]", |text| upgraded(text) != last).await;
-        seen.extend(upgraded(&text));
-    }
-    assert!(seen.len() > 3, "it went from nothing to all at once: {seen:?}");
-    let squares = browser.run("return document.querySelectorAll('#picture .upgraded').length").await;
-    assert!(squares.as_u64().is_some_and(|squares| squares > 0), "{squares}");
+    browser.run(WATCH).await;
+    world.pause_beacon(false);
+    browser.until_says("#progress [role=status]", "13 of 13 nodes").await;
+    browser.until_true("document.querySelectorAll('#picture .cells .upgraded').length === 13").await;
     assert!(browser.is_marked().await, "the page was loaded anew");
+
+    let seen: Vec<(u64, u64)> = serde_json::from_value(browser.run("return window.seen").await).unwrap();
+    assert!(seen.is_sorted_by_key(|(number, _)| *number), "what is upgraded stays upgraded: {seen:?}");
+    let on_the_way = |many: &u64| (1..13).contains(many);
+    assert!(seen.iter().any(|(number, _)| on_the_way(number)), "the number jumped: {seen:?}");
+    assert!(seen.iter().any(|(_, squares)| on_the_way(squares)), "the picture jumped: {seen:?}");
     browser.close().await;
 }
 

@@ -54,8 +54,15 @@ impl World {
 
     pub(super) fn kubectl(&self, args: &[&str]) -> String {
         let program = safepoint_testkit::assets().unwrap().program("kubectl").unwrap();
-        let output =
-            Command::new(program).arg("--kubeconfig").arg(self.kubeconfig()).args(args).output().unwrap();
+        let output = Command::new(program)
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig())
+            // Not at home: what a server at this address could do yesterday says nothing.
+            .arg("--cache-dir")
+            .arg(self.folder.path().join("cache"))
+            .args(args)
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "kubectl {args:?}: {said}");
         String::from_utf8(output.stdout).unwrap()
@@ -73,11 +80,36 @@ impl World {
             "metadata": {"name": "rover", "namespace": "default", "annotations":
                 {"edge.kubeedge.io/hold-upgrade": "true", "safepoint.dev/first-install": "allow"}},
             "spec": {"containers": [{"name": "drive", "image": "rover:v1", "command": ["sleep", "infinity"]}]}}));
-        self.kubectl(&["wait", "--for=condition=Ready", "pod/rover", "--timeout=120s"]);
+        self.kubectl(&["wait", "--for=condition=Ready", "pod/rover", "--timeout=300s"]);
     }
 
     pub(super) fn push(&self, version: &str) {
         self.kubectl(&["set", "image", "pod/rover", &format!("drive=rover:{version}")]);
+    }
+
+    /// A beacon that comes to all nodes, four at a time, once it is not paused any more.
+    pub(super) fn beacon(&self) {
+        // The hub defines the kind when it starts, which may be now.
+        for what in ["create", "condition=Established"] {
+            self.kubectl(&[
+                "wait",
+                &format!("--for={what}"),
+                "crd/staticpods.safepoint.dev",
+                "--timeout=300s",
+            ]);
+        }
+        let main = json!({"name": "main", "image": "beacon:v1", "command": ["sleep", "infinity"]});
+        self.apply(&json!({"apiVersion": "safepoint.dev/v1alpha1", "kind": "StaticPod",
+            "metadata": {"name": "beacon", "namespace": "default"},
+            "spec": {"staticPodName": "beacon", "staticPodManifest": "beacon", "paused": true,
+                "template": {"metadata": {"labels": {"app": "beacon"}}, "spec": {"containers": [main]}},
+                "upgradeStrategy": {"type": "AdvancedRollingUpdate", "maxUnavailable": 4,
+                    "install": {"nodeSelector": {}}}}}));
+    }
+
+    pub(super) fn pause_beacon(&self, paused: bool) {
+        let change = json!({"spec": {"paused": paused}}).to_string();
+        self.kubectl(&["patch", "staticpod", "beacon", "--type=merge", "-p", &change]);
     }
 }
 
