@@ -34,7 +34,8 @@ function swap(html) {
   if (!old || (old.getAttribute("role") === "status" && old.textContent === fresh.textContent)) return;
   const open = [...old.querySelectorAll("details")].map((it) => it.open);
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
-  const focus = focused && (focused.id ? "#" + CSS.escape(focused.id) : focused.href && `a[href="${CSS.escape(focused.getAttribute("href"))}"]`);
+  const like = focused && (focused.id ? "#" + CSS.escape(focused.id) : focused.href ? `a[href="${CSS.escape(focused.getAttribute("href"))}"]` : focused.localName);
+  const number = like ? [...old.querySelectorAll(like)].indexOf(focused) : -1;
   for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of fresh.attributes) old.setAttribute(name, value);
   const parts = old.querySelectorAll(":scope > [role=status]");
@@ -47,7 +48,7 @@ function swap(html) {
   old.replaceChildren(...fresh.childNodes);
   old.querySelectorAll("details").forEach((it, number) => { it.open = open[number] ?? false; });
   showAges(old);
-  if (focus) old.querySelector(focus)?.focus();
+  if (like) old.querySelectorAll(like)[number]?.focus();
 }
 
 const main = document.querySelector("main[data-live]");

@@ -107,8 +107,13 @@ async fn everything_can_be_done_with_a_keyboard() {
 
     browser.until_says("#held", "update of pod default/rover").await;
     browser.tab_to("#held summary").await;
+    // Whoever is somewhere stays there while the page changes.
+    let before = browser.until("#held h3", |what| !what.is_empty()).await;
+    world.push("v3");
+    browser.until("#held h3", |what| what != before).await;
+    browser.until_focused("#held summary").await;
     browser.press(ENTER).await;
-    browser.until_says("#held details", "rover:v2").await;
+    browser.until_says("#held details", "rover:v3").await;
     browser.tab_to("#held a.button").await;
     browser.press(ENTER).await;
     ask_for(&browser, "it stands").await;
