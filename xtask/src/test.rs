@@ -15,6 +15,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     steps.check("kubernetes for tests", || kubernetes::build(root).map(drop));
     steps.check("containers for tests", tools::node_packages);
     steps.check("helm for tests", tools::build_helm);
+    steps.check("axe-core for tests", tools::axe_core);
     steps.check("format", || run_command(cargo(root, &["fmt", "--all", "--check"])));
     steps.check("lints", || {
         run_command(cargo(

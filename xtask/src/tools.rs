@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use safepoint_testkit::{HELM, cache, helm, is_root, missing_packages};
+use safepoint_testkit::{AXE, HELM, axe, cache, helm, is_root, missing_packages};
 
 const CARGO_DENY: &str = "0.20.2";
 const MDBOOK: &str = "0.5.4";
@@ -75,10 +75,32 @@ pub(crate) fn build_helm() -> Result<()> {
 }
 
 /// What tests beside those of a node need of the system: the program, its package, and what it is for.
-const MORE_PROGRAMS: [(&str, &str, &str); 2] = [
+const MORE_PROGRAMS: [(&str, &str, &str); 5] = [
+    ("chromedriver", "chromium-driver", "steers the browser in which the dashboard is tested"),
+    ("chromium", "chromium", "is that browser"),
+    ("npm", "npm", "fetches axe-core, which finds what keeps people out of a page"),
     ("nginx", "nginx", "is the load balancer that the example of a cooperation controller keeps in step"),
     ("tmux", "tmux", "is the terminal in which `safepoint top` is tested"),
 ];
+
+/// Fetches axe-core, unless that was done already: pages of the dashboard are checked with it.
+pub(crate) fn axe_core() -> Result<()> {
+    let script = axe()?;
+    if script.exists() {
+        return Ok(());
+    }
+    let folder = cache()?.join("tools").join(format!("axe-core-{AXE}"));
+    println!("fetching axe-core {AXE} into {}", folder.display());
+    let status = Command::new("npm")
+        .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+        .arg(&folder)
+        .arg(format!("axe-core@{AXE}"))
+        .status();
+    if !status.context("cannot run npm, which is needed to fetch axe-core")?.success() || !script.exists() {
+        bail!("cannot fetch axe-core {AXE}: see above");
+    }
+    Ok(())
+}
 
 /// What packages are made and checked with, in the same order.
 const PACKAGING: [(&str, &str, &str); 7] = [

@@ -2,19 +2,25 @@
 
 const ages = [[86400, "d"], [3600, "h"], [60, "m"], [1, "s"]];
 
-function age(moment) {
+function length(seconds) {
+  const [size, unit] = ages.find(([size]) => seconds >= size) ?? [1, "s"];
+  return Math.floor(seconds / size) + unit;
+}
+
+function age(moment, since) {
   const seconds = Math.round((Date.now() - moment.getTime()) / 1000);
-  const [size, unit] = ages.find(([size]) => Math.abs(seconds) >= size) ?? [1, "s"];
-  const text = Math.floor(Math.abs(seconds) / size) + unit;
-  return seconds < 0 ? "in " + text : text + " ago";
+  if (since) return "for " + length(Math.max(seconds, 0));
+  return seconds < 0 ? "in " + length(-seconds) : length(seconds) + " ago";
 }
 
 function showAges(root) {
   for (const time of root.querySelectorAll("time[datetime]")) {
     const moment = new Date(time.dateTime);
     if (Number.isNaN(moment.getTime())) continue;
+    const text = age(moment, time.classList.contains("since"));
+    if (time.textContent === text) continue;
     time.title = moment.toLocaleString();
-    time.textContent = age(moment);
+    time.textContent = text;
   }
 }
 
@@ -28,7 +34,8 @@ function swap(html) {
   if (!old || (old.getAttribute("role") === "status" && old.textContent === fresh.textContent)) return;
   const open = [...old.querySelectorAll("details")].map((it) => it.open);
   const focused = old.contains(document.activeElement) ? document.activeElement : null;
-  const focus = focused && (focused.id ? "#" + CSS.escape(focused.id) : focused.href && `a[href="${CSS.escape(focused.getAttribute("href"))}"]`);
+  const like = focused && (focused.id ? "#" + CSS.escape(focused.id) : focused.href ? `a[href="${CSS.escape(focused.getAttribute("href"))}"]` : focused.localName);
+  const number = like ? [...old.querySelectorAll(like)].indexOf(focused) : -1;
   for (const { name } of [...old.attributes]) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of fresh.attributes) old.setAttribute(name, value);
   const parts = old.querySelectorAll(":scope > [role=status]");
@@ -41,7 +48,7 @@ function swap(html) {
   old.replaceChildren(...fresh.childNodes);
   old.querySelectorAll("details").forEach((it, number) => { it.open = open[number] ?? false; });
   showAges(old);
-  if (focus) old.querySelector(focus)?.focus();
+  if (like) old.querySelectorAll(like)[number]?.focus();
 }
 
 const main = document.querySelector("main[data-live]");
@@ -58,7 +65,7 @@ function connect() {
 }
 
 showAges(document);
-setInterval(() => showAges(document), 10000);
+setInterval(() => showAges(document), 1000);
 if (main) {
   connect();
   // A page that nobody sees needs no connection, of which a browser has few.

@@ -108,7 +108,10 @@ impl IntoResponse for Refusal {
         let page = Page { title: self.title(), menu: "", viewer: None, said: None, live: None };
         let content = html! {
             p id="refusal" role="alert" { (self.text()) }
-            p { a href="/" { "To the fleet" } }
+            p {
+                a href="/" { "To the fleet" }
+                @if matches!(self, Self::Forbidden(_)) { " or " a href="/sign-in" { "sign in as somebody else" } }
+            }
         };
         (self.code(), reply(&page.of(&content))).into_response()
     }

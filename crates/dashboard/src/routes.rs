@@ -137,7 +137,7 @@ async fn page(
     let page = Page {
         title: &title,
         menu,
-        viewer: Some(Viewer { name: &person.name, form_token: &token }),
+        viewer: Some(Viewer { name: &person.name, form_token: &token, sight: person.sight().await }),
         said: said.as_ref(),
         live: look.is_live().then_some((path, seen)),
     };

@@ -30,6 +30,7 @@ mod placement;
 mod pod;
 mod seen;
 pub mod simulated;
+mod slim;
 mod source;
 mod static_pods;
 mod surfacing;

@@ -110,6 +110,17 @@ pub fn helm() -> Result<PathBuf> {
     Ok(cache()?.join(format!("tools/helm-{HELM}/bin/helm")))
 }
 
+/// The version of axe-core, which finds what keeps people out of a page.
+pub const AXE: &str = "4.14.0";
+
+/// Where axe-core is, or will be when `cargo xtask test` has fetched it.
+///
+/// # Errors
+/// When there is no place to keep it.
+pub fn axe() -> Result<PathBuf> {
+    Ok(cache()?.join(format!("tools/axe-core-{AXE}/node_modules/axe-core/axe.min.js")))
+}
+
 /// The version of Kubernetes that the build makes, such as `v1.36.4`: the one that its `go.mod` requires.
 pub fn version() -> &'static str {
     let requirement = GO_MOD.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));

@@ -47,7 +47,7 @@ mod program;
 mod shared;
 mod world;
 
-pub use assets::{Assets, HELM, PROGRAMS, assets, build_folder, cache, helm, version};
+pub use assets::{AXE, Assets, HELM, PROGRAMS, assets, axe, build_folder, cache, helm, version};
 pub use control_plane::ControlPlane;
 pub use options::{Options, Part};
 pub use shared::fresh_name;

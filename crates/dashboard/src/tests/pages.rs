@@ -85,3 +85,20 @@ fn a_roll_out_is_a_picture_with_words() {
     assert_eq!(page.matches("<a class=\"cell ").count(), 6);
     assert!(page.contains("it is frozen") && page.contains("/pause") && !page.contains("/roll-back"));
 }
+
+#[test]
+fn how_long_something_is_held_is_not_said_as_it_was_when_the_node_said_it() {
+    let sentence = |why: &str| {
+        let held = json!({"kind": "Pod", "namespace": "default", "name": "rover", "change": "Update",
+            "since": "2026-11-16T12:00:00Z", "why": why});
+        view::words::why(&serde_json::from_value(held).unwrap()).into_string()
+    };
+    let since =
+        "<time class=\"since\" datetime=\"2026-11-16T12:00:00Z\">since 2026-11-16 12:00:00 UTC</time>";
+    for then in ["a moment", "5s", "1h3m"] {
+        let said =
+            format!("the end of rover has been held for {then} (since 2026-11-16T12:00:00Z) because a < b");
+        assert_eq!(sentence(&said), format!("the end of rover has been held {since} because a &lt; b"));
+    }
+    assert_eq!(sentence("it waits"), format!("it waits (held {since})"), "another agent says it otherwise");
+}

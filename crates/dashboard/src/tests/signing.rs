@@ -4,6 +4,7 @@ use http::{StatusCode, header};
 use serde_json::json;
 
 use super::world::{HERE, NODE, World};
+use crate::view::words::encoded;
 
 #[tokio::test]
 async fn whoever_has_no_token_is_sent_to_sign_in_and_sees_nothing() {
@@ -51,7 +52,6 @@ async fn what_a_person_may_not_do_is_not_offered_and_is_refused() {
     let own = world.get("/nodes/rover-7", &world.admin).await;
     assert!(own.text.contains("/nodes/rover-7/freeze"));
 
-    // It is a node's account: of static pods it may know.
     for path in ["/", "/held", "/nodes/rover-7/freeze", "/nodes/rover-7/thaw"] {
         let answer = world.get(path, &world.other).await;
         assert_eq!(answer.code, StatusCode::FORBIDDEN, "{path}: {}", answer.text);
@@ -62,6 +62,29 @@ async fn what_a_person_may_not_do_is_not_offered_and_is_refused() {
     let asked = world.post("/nodes/rover-7/freeze", &world.other, &[("reason", "because")]).await;
     assert_eq!(asked.code, StatusCode::FORBIDDEN);
     assert!(world.gates().get(NODE).await.unwrap().spec.freeze.is_none());
+    assert!(world.noted().await.is_empty());
+}
+
+#[tokio::test]
+async fn whoever_may_not_list_static_pods_is_not_offered_them_and_is_refused() {
+    let world = World::with_node(json!({"state": "Open"})).await;
+    let link = "<a href=\"/static-pods\"";
+    // A node may know of static pods.
+    for (token, may) in [(&world.admin, true), (&world.other, true), (&world.visitor, false)] {
+        let log = world.get("/log", token).await;
+        assert_eq!((log.code, log.text.contains(link)), (StatusCode::OK, may), "{}", log.text);
+        let page = world.get("/static-pods", token).await;
+        let code = if may { StatusCode::OK } else { StatusCode::FORBIDDEN };
+        assert_eq!((page.code, page.text.contains("The cluster has no StaticPods.")), (code, may));
+    }
+    let one = "/static-pods/default/beacon";
+    for path in [one.to_owned(), format!("{one}/pause"), format!("/live?page={}", encoded(one))] {
+        let answer = world.get(&path, &world.visitor).await;
+        assert_eq!(answer.code, StatusCode::FORBIDDEN, "{path}: {}", answer.text);
+        assert!(answer.text.contains("href=\"/sign-in\""), "{path}: somebody else may: {}", answer.text);
+    }
+    let asked = world.post(&format!("{one}/pause"), &world.visitor, &[("reason", "because")]).await;
+    assert_eq!(asked.code, StatusCode::FORBIDDEN);
     assert!(world.noted().await.is_empty());
 }
 

@@ -8,7 +8,8 @@ use axum::body::Body;
 use axum::response::Response;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
-use k8s_openapi::api::core::v1::{Event, Node};
+use k8s_openapi::api::authentication::v1::TokenRequest;
+use k8s_openapi::api::core::v1::{Event, Node, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use kube::runtime::wait::await_condition;
@@ -43,8 +44,10 @@ pub(crate) struct World {
     pub(crate) known: Arc<Known>,
     /// The token of somebody who may do everything.
     pub(crate) admin: String,
-    /// The token of somebody who may next to nothing.
+    /// The token of a node: it may next to nothing, and list static pods.
     pub(crate) other: String,
+    /// The token of somebody who may nothing but say who they are.
+    pub(crate) visitor: String,
     _tasks: JoinSet<()>,
     router: Router,
     _data: tempfile::TempDir,
@@ -69,6 +72,7 @@ impl World {
         let url = "https://127.0.0.1:1";
         let admin = token(&api.admin_kubeconfig(url).unwrap());
         let other = token(&api.node_kubeconfig("stranger", url).unwrap());
+        let visitor = account(&client, "visitor").await;
 
         let known = Arc::new(Known::new());
         let watches = Watches { client: client.clone(), known: Arc::clone(&known), after: Vec::new() };
@@ -91,7 +95,7 @@ impl World {
             stop: CancellationToken::new(),
         });
         tasks.spawn(work(waiting, CancellationToken::new()));
-        Self { client, known, admin, other, _tasks: tasks, router: app.router(), _data: data }
+        Self { client, known, admin, other, visitor, _tasks: tasks, router: app.router(), _data: data }
     }
 
     /// The same with a node that has said this about itself.
@@ -235,6 +239,15 @@ async fn define(client: &Client) {
         let established = await_condition(all.clone(), &name, is_crd_established());
         tokio::time::timeout(PATIENCE, established).await.expect("it is served").unwrap();
     }
+}
+
+/// Makes a service account, and returns a token of it.
+async fn account(client: &Client, name: &str) -> String {
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(client.clone());
+    let account = serde_json::from_value(json!({"metadata": {"name": name}})).unwrap();
+    accounts.create(&PostParams::default(), &account).await.unwrap();
+    let (how, wanted) = (PostParams::default(), TokenRequest::default());
+    accounts.create_token_request(name, &how, &wanted).await.unwrap().status.unwrap().token
 }
 
 fn token(kubeconfig: &std::path::Path) -> String {

@@ -113,7 +113,7 @@ fn group_table(groups: &[(String, crate::fleet::Group)], more: usize, query: &Qu
     html! {
         section id="groups" aria-labelledby="groups-title" {
             h2 id="groups-title" { "By " code { (query.group) } }
-            div class="scroll" tabindex="0" role="region" aria-labelledby="groups-title" {
+            div class="scroll" tabindex="0" role="group" aria-labelledby="groups-title" {
                 table {
                     thead { tr {
                         th scope="col" { "Value" } th scope="col" { "Nodes" } th scope="col" { "Held changes" }
@@ -155,7 +155,7 @@ fn nodes(fleet: &Fleet) -> Piece {
             section id="nodes" aria-labelledby="nodes-title" {
                 h2 id="nodes-title" { "Nodes" }
                 @if empty { p { "No node is like that." } }
-                div class="scroll" tabindex="0" role="region" aria-labelledby="nodes-title" {
+                div class="scroll" tabindex="0" role="group" aria-labelledby="nodes-title" {
                     table {
                         thead { tr {
                             th scope="col" { "Node" } th scope="col" { "Stands" } th scope="col" { "Held" }

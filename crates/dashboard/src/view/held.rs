@@ -23,7 +23,7 @@ pub(crate) fn pieces(held: &[(WorkloadRef, HeldWorkload)]) -> Vec<Piece> {
             section id="workloads" aria-labelledby="workloads-title" {
                 h2 id="workloads-title" { "Workloads" }
                 @if held.is_empty() { p { "Nothing is held." } }
-                div class="scroll" tabindex="0" role="region" aria-labelledby="workloads-title" {
+                div class="scroll" tabindex="0" role="group" aria-labelledby="workloads-title" {
                     table {
                         thead { tr { th scope="col" { "Workload" } th scope="col" { "Nodes" } th scope="col" { "Held changes" } } }
                         tbody { (rows) }

@@ -5,11 +5,13 @@ use maud::{DOCTYPE, Markup, html};
 use super::words::encoded;
 use crate::assets;
 use crate::live::Piece;
+use crate::people::Sight;
 
 /// Who looks, for the head of a page.
 pub(crate) struct Viewer<'a> {
     pub(crate) name: &'a str,
     pub(crate) form_token: &'a str,
+    pub(crate) sight: Sight,
 }
 
 /// A page.
@@ -31,8 +33,16 @@ pub(crate) struct Said {
     pub(crate) text: String,
 }
 
-const MENU: [(&str, &str); 4] =
-    [("/", "Fleet"), ("/held", "Held"), ("/static-pods", "Static pods"), ("/log", "Log")];
+/// The pages that this person is offered.
+fn menu(sight: Sight) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let pages = [
+        ("/", "Fleet", sight.gates),
+        ("/held", "Held", sight.gates),
+        ("/static-pods", "Static pods", sight.static_pods),
+        ("/log", "Log", true),
+    ];
+    pages.into_iter().filter_map(|(path, name, may)| may.then_some((path, name)))
+}
 
 impl Page<'_> {
     /// The whole page around its pieces.
@@ -62,7 +72,7 @@ impl Page<'_> {
                         @if let Some(viewer) = &self.viewer {
                             nav aria-label="Pages" {
                                 ul {
-                                    @for (path, name) in MENU {
+                                    @for (path, name) in menu(viewer.sight) {
                                         li { a href=(path) aria-current=[(self.menu == path).then_some("page")] { (name) } }
                                     }
                                 }

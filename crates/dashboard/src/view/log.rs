@@ -84,7 +84,7 @@ pub(crate) fn pieces(told: Option<&[Told]>, is_cut: bool) -> Vec<Piece> {
 pub(crate) fn table(told: &[Told], label: &str, empty: &str) -> Markup {
     html! {
         @if told.is_empty() { p { (empty) } } @else {
-            div class="scroll" tabindex="0" role="region" aria-labelledby=(label) {
+            div class="scroll" tabindex="0" role="group" aria-labelledby=(label) {
                 table {
                     thead { tr {
                         th scope="col" { "When" } th scope="col" { "About" } th scope="col" { "What" }

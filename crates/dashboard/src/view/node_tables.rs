@@ -6,7 +6,7 @@ use safepoint_api::NodeGate;
 use safepoint_api::node_gate::{HeldChange, ModuleState, NodeGateStatus, OrderPhase, Origin};
 
 use super::words::{
-    change, count, difference, encoded, ends, moment, node_path, revisions, scope, workload_link,
+    change, count, difference, encoded, ends, moment, node_path, revisions, scope, why, workload_link,
 };
 use crate::diff;
 
@@ -43,11 +43,10 @@ pub(crate) fn held(node: &str, status: &NodeGateStatus, pods: Option<&[Pod]>, ma
                             @let revisions = revisions(it);
                             @if !revisions.is_empty() { " " code { (revisions) } }
                         }
-                        p { (it.why) }
+                        p { (why(it)) }
                         p class="note" {
-                            "Since " (moment(Some(&it.since)))
-                            @if let Some(of) = &it.workload { " · " (workload_link(of)) }
-                            @if !it.held_by.is_empty() { " · held by " (it.held_by.join(", ")) }
+                            @if let Some(of) = &it.workload { "Of " (workload_link(of)) ". " }
+                            @if !it.held_by.is_empty() { "Held by " (it.held_by.join(", ")) "." }
                         }
                         @let found = pods.and_then(|pods| diff::difference(it, &status.held, pods));
                         @if let Some(found) = found { (difference(&found)) }
@@ -66,7 +65,7 @@ pub(crate) fn holds(status: &NodeGateStatus) -> Markup {
         section id="holds" aria-labelledby="holds-title" {
             h2 id="holds-title" { "Holds" }
             @if status.holds.is_empty() { p { "None." } } @else {
-                div class="scroll" tabindex="0" role="region" aria-labelledby="holds-title" {
+                div class="scroll" tabindex="0" role="group" aria-labelledby="holds-title" {
                     table {
                         thead { tr {
                             th scope="col" { "Name" } th scope="col" { "Holder" } th scope="col" { "Covers" }
@@ -160,7 +159,7 @@ pub(crate) fn modules(status: &NodeGateStatus) -> Markup {
         section id="modules" aria-labelledby="modules-title" {
             h2 id="modules-title" { "Modules of the agent" }
             @if status.modules.is_empty() { p { "None is reported." } } @else {
-                div class="scroll" tabindex="0" role="region" aria-labelledby="modules-title" {
+                div class="scroll" tabindex="0" role="group" aria-labelledby="modules-title" {
                     table {
                         thead { tr {
                             th scope="col" { "Module" } th scope="col" { "State" } th scope="col" { "Restarts" }

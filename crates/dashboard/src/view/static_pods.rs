@@ -67,7 +67,7 @@ pub(crate) fn list(objects: &[Arc<StaticPod>]) -> Vec<Piece> {
         html! {
             section id="static-pods" aria-label="Static pods" {
                 @if objects.is_empty() { p { "The cluster has no StaticPods." } }
-                div class="scroll" tabindex="0" role="region" aria-label="Static pods" {
+                div class="scroll" tabindex="0" role="group" aria-label="Static pods" {
                     table {
                         thead { tr {
                             th scope="col" { "Static pod" } th scope="col" { "Nodes" } th scope="col" { "Upgraded" }
@@ -97,8 +97,8 @@ fn progress(object: &StaticPod, status: &StaticPodStatus) -> Markup {
     html! {
         section id="progress" aria-label="How far it is" {
             p role="status" {
-                (status.upgraded_number) " of " (status.desired_number) " nodes are upgraded, "
-                (status.upgrading_number.unwrap_or_default()) " are being upgraded, " (status.deferred_number) " are put off, " (status.failed_number) " have failed."
+                (status.upgraded_number) " of " (status.desired_number) " nodes upgraded, "
+                (status.upgrading_number.unwrap_or_default()) " under way, " (status.deferred_number) " put off, " (status.failed_number) " failed."
             }
             (bar(object))
             dl {
@@ -228,7 +228,7 @@ fn waiting(status: &StaticPodStatus) -> Markup {
     html! {
         section id="waiting" aria-labelledby="waiting-title" hidden[waiting.is_empty()] {
             h2 id="waiting-title" { "Not upgraded, and why" }
-            div class="scroll" tabindex="0" role="region" aria-labelledby="waiting-title" {
+            div class="scroll" tabindex="0" role="group" aria-labelledby="waiting-title" {
                 table {
                     thead { tr {
                         th scope="col" { "Node" } th scope="col" { "State" } th scope="col" { "Reason" }

@@ -28,6 +28,19 @@ pub(crate) fn moment(time: Option<&Time>) -> Markup {
     }
 }
 
+/// Why something is held, as its node has said it. How long it had been held by then is not repeated, because that was then: the
+/// script says how long it is now, and without it, since when.
+pub(crate) fn why(held: &HeldChange) -> Markup {
+    let since = html! {
+        time class="since" datetime=(held.since.0) { "since " (held.since.0.strftime("%Y-%m-%d %H:%M:%S UTC")) }
+    };
+    let said = held.why.split_once(" has been held for ");
+    match said.and_then(|(what, rest)| Some((what, rest.split_once(") because ")?.1))) {
+        Some((what, because)) => html! { (what) " has been held " (since) " because " (because) },
+        None => html! { (held.why) " (held " (since) ")" },
+    }
+}
+
 pub(crate) fn standing(standing: Standing) -> Markup {
     html! { span class={ "badge " (standing.word()) } title=(standing.meaning()) { (standing.word()) } }
 }
@@ -125,7 +138,7 @@ pub(crate) fn difference(difference: &Difference) -> Markup {
             @if difference.fields.is_empty() {
                 p { "The images are the same." }
             } @else {
-                div class="scroll" tabindex="0" role="region" aria-label="Before and after" {
+                div class="scroll" tabindex="0" role="group" aria-label="Before and after" {
                     table {
                         thead { tr { th scope="col" { "Field" } th scope="col" { "Before" } th scope="col" { "After" } } }
                         tbody {

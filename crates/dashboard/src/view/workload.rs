@@ -6,7 +6,7 @@ use safepoint_api::node_gate::HeldChange;
 
 use super::log::{Told, table};
 use super::node_tables::release_path;
-use super::words::{change, difference, moment, node_link, revisions};
+use super::words::{change, difference, node_link, revisions, why as why_held};
 use crate::diff;
 use crate::live::Piece;
 
@@ -53,7 +53,7 @@ fn why(data: &Data) -> Markup {
                                 b { (change(it.change)) " of " (it.kind.to_lowercase()) " " (it.name) }
                                 @let revisions = revisions(it);
                                 @if !revisions.is_empty() { " " code { (revisions) } }
-                                ": " (it.why) " " span class="note" { "Since " (moment(Some(&it.since))) }
+                                ": " (why_held(it))
                             }
                             @let found = data.pods.as_deref().and_then(|pods| diff::difference(it, changes, pods));
                             @if let Some(found) = found { (difference(&found)) }

@@ -1,11 +1,10 @@
 //! A pod with the few fields that the lifecycle looks at. Everything else of it is not even taken out of the text.
 
-use std::borrow::Cow;
-
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Resource;
 use serde::Deserialize;
+
+use crate::slim::of_core;
 
 /// A pod.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -43,31 +42,4 @@ pub(crate) struct SlimCondition {
     pub(crate) status: String,
 }
 
-impl Resource for SlimPod {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "Pod".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "pods".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+of_core!(SlimPod, "Pod", "pods", NamespaceResourceScope);

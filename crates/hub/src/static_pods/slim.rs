@@ -3,15 +3,15 @@
 //! The pods of a namespace on ten thousand nodes are read as they come: what nobody asks for is not even taken out of the
 //! text. Whatever is missing is taken for absent; nothing here fails because of a strange object of somebody else.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use k8s_openapi::ClusterResourceScope;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
-use kube::Resource;
 use safepoint_core::Timestamp;
 use serde::Deserialize;
+
+use crate::slim::of_core;
 
 /// A pod.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -127,60 +127,5 @@ pub(crate) fn moment(time: &Time) -> Timestamp {
     Timestamp(time.0.as_millisecond())
 }
 
-impl Resource for SlimPod {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "Pod".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "pods".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
-
-impl Resource for SlimNode {
-    type DynamicType = ();
-    type Scope = ClusterResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        "Node".into()
-    }
-
-    fn group((): &()) -> Cow<'_, str> {
-        "".into()
-    }
-
-    fn version((): &()) -> Cow<'_, str> {
-        "v1".into()
-    }
-
-    fn plural((): &()) -> Cow<'_, str> {
-        "nodes".into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+of_core!(SlimPod, "Pod", "pods", NamespaceResourceScope);
+of_core!(SlimNode, "Node", "nodes", ClusterResourceScope);
