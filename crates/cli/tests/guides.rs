@@ -39,6 +39,11 @@ mod guides {
     }
 
     #[test]
+    fn what_to_do_when() {
+        follow("operating.md");
+    }
+
+    #[test]
     fn a_drone() {
         follow("guides/drone.md");
     }
@@ -50,11 +55,10 @@ mod guides {
 
     #[test]
     fn every_guide_is_followed() {
-        let mut names: Vec<_> = fs::read_dir(docs().join("guides"))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        assert_eq!(names, ["drone.md", "robot-arm.md"], "a guide needs a test of its own");
+        for entry in fs::read_dir(docs().join("guides")).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            let followed = include_str!("guides.rs").contains(&format!("follow(\"guides/{name}\")"));
+            assert!(followed, "{name} needs a test of its own");
+        }
     }
 }
