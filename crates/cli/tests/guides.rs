@@ -54,6 +54,26 @@ mod guides {
     }
 
     #[test]
+    fn coming_from_horizon() {
+        follow("guides/coming-from-horizon.md");
+    }
+
+    #[test]
+    fn coming_from_kubeedge() {
+        follow("guides/coming-from-kubeedge.md");
+    }
+
+    #[test]
+    fn coming_from_kusionstack() {
+        follow("guides/coming-from-kusionstack.md");
+    }
+
+    #[test]
+    fn coming_from_openyurt() {
+        follow("guides/coming-from-openyurt.md");
+    }
+
+    #[test]
     fn every_guide_is_followed() {
         for entry in fs::read_dir(docs().join("guides")).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
