@@ -6,6 +6,7 @@ mod crds;
 mod kubernetes;
 mod model;
 mod package;
+mod reference;
 mod steps;
 mod suites;
 mod test;
@@ -44,6 +45,8 @@ enum Command {
     },
     /// Writes the custom resource definitions to deploy/crds and into the chart.
     Crds,
+    /// Writes the pages for looking things up, into docs/reference.
+    Reference,
     /// Builds the documentation as a book, into target/book.
     Book,
     /// Checks what a compiler does not: generated files are current, and the tree keeps its own rules.
@@ -90,6 +93,7 @@ fn run() -> Result<()> {
         Command::Model { deep } => model::run(&root, deep),
         Command::Replay { log } => model::replay(&log),
         Command::Crds => crds::write(&root),
+        Command::Reference => reference::write(&root),
         Command::Book => book::build(&root),
         Command::Tidy => tidy::run(&root),
         Command::Advisories => tools::deny(&root, &["advisories"]),

@@ -8,8 +8,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::crds;
+pub(crate) use links::Slugs;
+
 use crate::steps::cargo;
+use crate::{crds, reference};
 
 /// A file that is longer than this has a second noun in it.
 const LONGEST_FILE: usize = 500;
@@ -18,6 +20,7 @@ const LONGEST_FILE: usize = 500;
 pub(crate) fn run(root: &Path) -> Result<()> {
     let mut problems = Vec::new();
     stale_crds(root, &mut problems)?;
+    stale_pages(root, &mut problems)?;
     sources(root, &mut problems)?;
     links::check(root, &tracked(root)?, &mut problems)?;
     core_is_pure(root, &mut problems)?;
@@ -38,6 +41,16 @@ fn stale_crds(root: &Path, problems: &mut Vec<String>) -> Result<()> {
         if fs::read_to_string(&file).ok().as_deref() != Some(&text) {
             let name = file.strip_prefix(root)?.display();
             problems.push(format!("{name} is not what crates/api says: run `cargo xtask crds`"));
+        }
+    }
+    Ok(())
+}
+
+fn stale_pages(root: &Path, problems: &mut Vec<String>) -> Result<()> {
+    for (file, text) in reference::rendered(root)? {
+        if fs::read_to_string(&file).ok().as_deref() != Some(&text) {
+            let name = file.strip_prefix(root)?.display();
+            problems.push(format!("{name} is not what the code says: run `cargo xtask reference`"));
         }
     }
     Ok(())

@@ -140,3 +140,30 @@ impl Facts {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use safepoint_supervisor::{ModuleHealth, Policy, Profile, State};
+
+    use super::*;
+
+    #[test]
+    fn the_page_of_numbers_is_what_was_reviewed() {
+        let uplink = ModuleHealth {
+            state: State::Ready,
+            critical: false,
+            restarts: 1,
+            consecutive_failures: 0,
+            failures: Arc::default(),
+            policy: Arc::new(Policy::default()),
+        };
+        let modules = BTreeMap::from([("uplink".to_owned(), uplink)]);
+        let health =
+            Health { live: true, ready: true, profile: Profile::default(), module_restart: true, modules };
+        let facts = Facts::default();
+        facts.committed(Duration::from_millis(2));
+        insta::assert_snapshot!("metrics", facts.metrics(Timestamp(0), &LinkState::default(), Some(&health)));
+    }
+}

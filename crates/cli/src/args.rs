@@ -1,6 +1,8 @@
 //! The command line, as data.
 
 pub(crate) mod agent;
+#[cfg(test)]
+mod tests;
 pub(crate) mod up;
 
 use clap::{Parser, Subcommand};

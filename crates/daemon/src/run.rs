@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use safepoint_agent::{Agent, Cluster, MachineClock, Options};
+use safepoint_api::names::safepoint::environment::LOG;
 use safepoint_relay::{Kubeconfig, Upstream};
 use safepoint_supervisor::{Config, Supervisor};
 use tracing_subscriber::Layer;
@@ -30,7 +31,7 @@ pub fn shim() -> Option<ExitCode> {
 
 /// Logs go to standard error: standard output is for what was asked for. `SAFEPOINT_LOG` says what.
 pub fn log() {
-    let asked = std::env::var("SAFEPOINT_LOG").unwrap_or_default();
+    let asked = std::env::var(LOG).unwrap_or_default();
     let quiet = Targets::new().with_default(LevelFilter::WARN);
     let filter = asked.parse::<Targets>().ok().filter(|_| !asked.is_empty()).unwrap_or(quiet);
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr).with_target(false);

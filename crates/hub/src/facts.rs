@@ -179,6 +179,10 @@ impl Facts {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use safepoint_supervisor::{ModuleHealth, Policy, Profile, State};
+
     use super::*;
 
     #[test]
@@ -191,7 +195,18 @@ mod tests {
         }
         let now = Timestamp::UNIX_EPOCH;
         let ends = Some("1970-01-01T00:01:00Z".parse().unwrap());
-        let page = facts.metrics(Now { now, leads: true, certificate_ends: ends }, None);
+        let carrying = ModuleHealth {
+            state: State::Ready,
+            critical: false,
+            restarts: 1,
+            consecutive_failures: 0,
+            failures: Arc::default(),
+            policy: Arc::new(Policy::default()),
+        };
+        let modules = BTreeMap::from([("carrying".to_owned(), carrying)]);
+        let health =
+            Health { live: true, ready: true, profile: Profile::default(), module_restart: true, modules };
+        let page = facts.metrics(Now { now, leads: true, certificate_ends: ends }, Some(&health));
         for line in [
             "safepoint_webhook_reviews_total{hook=\"hold.safepoint.dev\",verdict=\"denied\"} 1",
             "safepoint_wishes_noted_total 1",
@@ -205,6 +220,7 @@ mod tests {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");
         }
         assert!(page.ends_with("# EOF\n"));
+        insta::assert_snapshot!("metrics", page);
         let samples = page.lines().filter(|line| !line.starts_with('#'));
         for sample in samples {
             let name = sample.split(['{', ' ']).next().unwrap();

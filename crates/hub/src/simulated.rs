@@ -41,7 +41,7 @@ use kube::Client;
 use kube::api::Api;
 use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt, watcher};
-use safepoint_api::names::safepoint::static_pod as words;
+use safepoint_api::names::safepoint::{SIMULATED, static_pod as words};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde_json::Value;
 
@@ -100,7 +100,7 @@ impl Options {
         Self {
             nodes,
             prefix: "sim-".to_owned(),
-            labels: BTreeMap::from([("safepoint.dev/simulated".to_owned(), "true".to_owned())]),
+            labels: BTreeMap::from([(SIMULATED.to_owned(), "true".to_owned())]),
             static_pods: Vec::new(),
             pace: Pace::default(),
             after: None,

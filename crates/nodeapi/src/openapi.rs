@@ -78,7 +78,11 @@ fn operation<N>(route: &Route<N>, generator: &mut SchemaGenerator, failure: &Sch
             Answers::Text => content("text/plain", json!({ "type": "string" })),
             _ => content("application/json", failure.clone().to_value()),
         };
-        responses.insert(code.to_string(), json!({ "description": meaning(*code), "content": content }));
+        let meaning = match route.answers {
+            Answers::Text => "It is not; the lines say what is wrong",
+            _ => meaning(*code),
+        };
+        responses.insert(code.to_string(), json!({ "description": meaning, "content": content }));
     }
     let mut operation = json!({
         "operationId": route.name,
@@ -116,6 +120,8 @@ const fn meaning(code: u16) -> &'static str {
         404 => "There is no such thing on this node",
         409 => "The gate says no; the reason and what to do are in the body",
         413 => "The body is too large",
+        500 => "It could not be done; the reason is in the body",
+        501 => "This agent looks after no static pods",
         503 => "The gate cannot be asked now; nothing was changed",
         _ => "No",
     }

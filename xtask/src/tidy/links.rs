@@ -82,6 +82,8 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
 fn links(text: &str) -> Vec<String> {
     let mut links = Vec::new();
     for line in prose(text) {
+        // What stands in backquotes is shown and not followed.
+        let line: String = line.split('`').step_by(2).collect();
         for rest in line.split("](").skip(1) {
             let Some((link, _)) = rest.split_once(')') else { continue };
             if !link.contains("://") && !link.contains(' ') {
@@ -96,9 +98,26 @@ fn links(text: &str) -> Vec<String> {
 fn headings(text: &str) -> BTreeSet<String> {
     let title = |line: &str| {
         let title = line.trim_start_matches('#');
-        (title.len() < line.len() && title.starts_with(' ')).then(|| slug(title.trim()))
+        (title.len() < line.len() && title.starts_with(' ')).then(|| title.trim().to_owned())
     };
-    prose(text).filter_map(title).collect()
+    let mut slugs = Slugs::default();
+    prose(text).filter_map(title).map(|title| slugs.of(&title)).collect()
+}
+
+/// Headings as links name them: of those that would have the same name, the later ones get a number.
+#[derive(Default)]
+pub(crate) struct Slugs(BTreeMap<String, usize>);
+
+// === impl Slugs ===
+
+impl Slugs {
+    /// The next heading of the page.
+    pub(crate) fn of(&mut self, title: &str) -> String {
+        let slug = slug(title);
+        let earlier = self.0.entry(slug.clone()).or_default();
+        *earlier += 1;
+        if *earlier == 1 { slug } else { format!("{slug}-{}", *earlier - 1) }
+    }
 }
 
 fn slug(title: &str) -> String {
@@ -110,13 +129,14 @@ fn slug(title: &str) -> String {
 mod tests {
     use super::*;
 
-    const PAGE: &str = "# Who may, and what\n```sh\n# no heading [no](link.md)\n```\n[a](b.md#c-d) and [e](#who-may-and-what) [web](https://x)\n";
+    const PAGE: &str = "# Who may, and what\n```sh\n# no heading [no](link.md)\n```\n[a](b.md#c-d) and [e](#who-may-and-what) [web](https://x) `[x](y)` [`z`](z.md)\n";
 
     #[test]
     fn links_and_headings_are_those_that_a_reader_sees() {
-        assert_eq!(links(PAGE), ["b.md#c-d", "#who-may-and-what"]);
+        assert_eq!(links(PAGE), ["b.md#c-d", "#who-may-and-what", "z.md"]);
         assert_eq!(headings(PAGE), BTreeSet::from(["who-may-and-what".to_owned()]));
         assert_eq!(slug("`safepoint run`, again"), "safepoint-run-again");
+        assert_eq!(headings("# a b\n## a-b\n"), BTreeSet::from(["a-b".to_owned(), "a-b-1".to_owned()]));
         assert_eq!(plain(Path::new("docs/guides/../sdk.md")), Path::new("docs/sdk.md"));
     }
 

@@ -4,13 +4,11 @@
 //! A pod has a deletion timestamp if and only if its end was admitted. The status is the newest there is, but for a terminal
 //! phase that this kubelet has not written itself: one that first sees it kills what runs.
 
+use safepoint_api::names::safepoint::CONFIGURATION;
 use safepoint_core::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::reporter::written;
-
-/// The annotation by which a kubelet notices at once that configuration of a pod has changed. It is in nobody's view but its.
-pub(super) const CONFIGURATION: &str = "safepoint.dev/configuration";
 
 /// The kubelet's, where a pod does not say.
 const GRACE: u64 = 30;

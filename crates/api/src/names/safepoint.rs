@@ -22,8 +22,27 @@ pub const END_WISHED: &str = "safepoint.dev/end-wished";
 /// the pod's workload, read by the hub alone: what it has not put on, it does not take off. The value names the workload.
 pub const HOLD_CARRIED: &str = "safepoint.dev/hold-carried-from";
 
+/// Annotation on a pod, in the view of the node's kubelet and in nobody else's. Written by the kubelet door: by it a kubelet
+/// notices at once that configuration of a pod has changed.
+pub const CONFIGURATION: &str = "safepoint.dev/configuration";
+
+/// Label on a Node that nothing but a simulation is behind, with the value `true`. Written by `safepoint up --nodes`.
+pub const SIMULATED: &str = "safepoint.dev/simulated";
+
 /// Unix socket of the node API. Bound by the agent, used by the CLI, by programs on the device and by the SDK.
 pub const SOCKET: &str = "/run/safepoint/agent.sock";
+
+/// Variables in the environment, beside those that stand for options.
+pub mod environment {
+    /// Read by everything that stays: what to log to standard error, such as `info` or `safepoint_agent=debug`. Warnings and
+    /// errors if it is not set.
+    pub const LOG: &str = "SAFEPOINT_LOG";
+    /// Set by `safepoint run` for its command: the name of the hold.
+    pub const HOLD: &str = "SAFEPOINT_HOLD";
+    /// Set by the agent for the containers of pods that run as processes: the folder in which they find what would be at the
+    /// root of a container. Empty for upgrade tasks in real containers.
+    pub const ROOT: &str = "SAFEPOINT_ROOT";
+}
 
 /// Condition on the Node and on its NodeGate. Written by the agent, read by deployers in `kubectl describe node`: `True`
 /// while nothing may change. Its reasons are in [`change_freeze`].
@@ -85,6 +104,22 @@ pub mod deferral {
     pub const NODE_FROZEN: &str = "NodeFrozen";
     /// A hold on the node covers the static pod.
     pub const NODE_HELD: &str = "NodeHeld";
+}
+
+/// Words on pods that take part in the lifecycle, beside KusionStack's.
+pub mod lifecycle {
+    /// Label on a pod. Written by the hub, read by people: the phase of the pod in one word, for `kubectl get pods -L`. It goes
+    /// with the write that changes the phase.
+    pub const PHASE: &str = "safepoint.dev/lifecycle-phase";
+    /// Annotation on a pod. Written and read by the hub: who asked for the deletion that was put off, when and how, in the form of
+    /// a wish. It goes together with the label that asks for the deletion once nobody has that wish any more, and is of that
+    /// label only: it has its value.
+    pub const WISH: &str = "safepoint.dev/lifecycle-end-wished";
+    /// Reason of the Event about an operation that takes too long in a phase. Written by the hub.
+    pub const EVENT_OVERDUE: &str = "LifecycleOverdue";
+    /// Finalizers of cooperation controllers on Services begin with this; the controller's name follows. Put on and taken off by
+    /// the SDK.
+    pub const COOPERATION_FINALIZER_PREFIX: &str = "cooperation.safepoint.dev/";
 }
 
 /// Words around static pods: on ConfigMaps, task pods and mirror pods.

@@ -10,6 +10,7 @@ use std::process::{ExitCode, ExitStatus};
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process};
 use safepoint_api::Span;
+use safepoint_api::names::safepoint::environment;
 use safepoint_sdk::{Hold, reason, scope};
 use tokio::process::Command;
 use tokio::signal::unix::{Signal as Incoming, SignalKind, signal};
@@ -139,7 +140,7 @@ async fn take(args: RunArgs) -> Result<Hold, Problem> {
 /// Runs the command to its end.
 async fn with(command: &[String], hold: &Hold, signals: &mut Signals, here: &Here) -> io::Result<ExitStatus> {
     let mut child = Command::new(&command[0]);
-    child.args(&command[1..]).env("SAFEPOINT_HOLD", hold.id());
+    child.args(&command[1..]).env(environment::HOLD, hold.id());
     // What the command asks is asked of the same agent, wherever it goes.
     if let Ok(socket) = std::path::absolute(here.client().socket()) {
         child.env(safepoint_sdk::ENVIRONMENT, socket);

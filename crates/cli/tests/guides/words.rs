@@ -34,6 +34,10 @@ fn usual(word: &str) -> String {
 }
 
 fn kind(run: &str) -> String {
+    // In JSON a number follows its field at once.
+    if let Some(rest) = run.strip_prefix(':').filter(|rest| !rest.is_empty()) {
+        return format!(":{}", kind(rest));
+    }
     let digits = run.chars().take_while(char::is_ascii_digit).count();
     let is_hex =
         run.len() >= 6 && run.chars().all(|letter| letter.is_ascii_digit() || ('a'..='f').contains(&letter));
@@ -59,6 +63,7 @@ fn what_differs_each_time_is_not_compared_and_everything_else_is() {
         "held for 1m3s (since 2026-11-16T19:33:53Z)\nbecause"
     ));
     assert!(is_said("a … d", "a b c d") && is_said("a …", "a") && is_said("… d", "a d"));
+    assert!(is_said(r#"{"time":1794843338,"a":"b"}"#, r#"{"time":1794844189,"a":"b"}"#));
     assert!(!is_said("a … d", "a b c"));
     assert!(!is_said("navigator:v2", "navigator:v1"));
     assert!(!is_said("Held 1 change", "Held 2 changes"));

@@ -1,17 +1,8 @@
 //! Words of the hub's own on pods that take part. All others are KusionStack's and are spelled by core.
 
 use jiff::Timestamp;
+pub(crate) use safepoint_api::names::safepoint::lifecycle::{EVENT_OVERDUE, PHASE, WISH};
 use safepoint_core::lifecycle::Nanos;
-
-/// Label: the phase of the pod in one word, for `kubectl get pods -L`. It goes with the write that changes the phase.
-pub(crate) const PHASE: &str = "safepoint.dev/lifecycle-phase";
-
-/// Annotation: who asked for the deletion that was put off, when and how, in the form of a wish. It goes together with the label
-/// that asks for the deletion once nobody has that wish any more, and is of that label only: it has its value.
-pub(crate) const WISH: &str = "safepoint.dev/lifecycle-end-wished";
-
-/// Reason of the Event about an operation that takes too long in a phase.
-pub(crate) const EVENT_OVERDUE: &str = "LifecycleOverdue";
 
 /// A moment as the labels have it. One before 1970 is none.
 pub(crate) fn nanos(now: Timestamp) -> Nanos {

@@ -5,7 +5,7 @@
 //! brings lies in a ConfigMap that it mounts, so that a node's kubelet may read this one and no other.
 
 use k8s_openapi::api::core::v1::Pod;
-use safepoint_api::names::safepoint::static_pod as words;
+use safepoint_api::names::safepoint::{environment, static_pod as words};
 use safepoint_core::rollout::{Failure, Phase, Task, Work};
 use safepoint_core::{Revision, Text, Timestamp};
 use serde_json::json;
@@ -188,7 +188,7 @@ impl Making<'_> {
                     "imagePullPolicy": "IfNotPresent",
                     "command": command,
                     // Where pods are processes, that is where mount paths begin; in a container they begin at its root.
-                    "env": [{"name": "SAFEPOINT_ROOT", "value": ""}],
+                    "env": [{"name": environment::ROOT, "value": ""}],
                     "securityContext": security,
                     "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
                     "terminationMessagePolicy": "File",

@@ -7,20 +7,19 @@ use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, ListParams, Patch, PatchParams};
 use kube::{Client, ResourceExt};
 use safepoint_api::names::kusionstack::{CONTROL, CONTROL_ON};
+use safepoint_api::names::safepoint::lifecycle::COOPERATION_FINALIZER_PREFIX;
 use serde_json::json;
 
 use super::Employer;
 use super::work::PAGE;
 use crate::pods::{Missed, missed};
 
-/// What the finalizer on a Service begins with; the controller's name follows.
-const PREFIX: &str = "cooperation.safepoint.dev/";
 /// The longest name part of a finalizer.
 const LONGEST: usize = 63;
 
 /// The finalizer by which this controller keeps a Service until its pods are off.
 pub(super) fn finalizer(controller: &str) -> String {
-    format!("{PREFIX}{}", &controller[..controller.floor_char_boundary(LONGEST)])
+    format!("{COOPERATION_FINALIZER_PREFIX}{}", &controller[..controller.floor_char_boundary(LONGEST)])
 }
 
 /// Puts the finalizer on the Service, or takes it off. Others stay.
