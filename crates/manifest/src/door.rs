@@ -238,7 +238,7 @@ impl Door {
         let place = Place::find(&self.folder, &journal.file)?;
         place.sweep();
         log.say(format!("found a swap that was interrupted when it was {}", journal.phase.name()));
-        Run { door: self, slot, place, journal, log }.finish(source).await.map(Some)
+        Run { door: self, slot, place, journal, is_asked: false, log }.finish(source).await.map(Some)
     }
 
     /// The pods whose last swap was interrupted, or is under way. Whoever starts on a node resumes them.
@@ -342,7 +342,7 @@ impl Door {
                 journal.phase.name()
             ));
             let journal = journal.clone();
-            return Run { door: self, slot, place, journal, log }.finish(source).await;
+            return Run { door: self, slot, place, journal, is_asked: true, log }.finish(source).await;
         }
         check::wish(&self.folder, &wish, live.as_ref(), &begin)?;
         let Begin::Fresh { old } = begin else {
@@ -375,7 +375,7 @@ impl Door {
         journal.before = seen.into_iter().map(|it| it.uid).collect();
         journal.save(&slot.journal())?;
         log.say(format!("kept what is to be put back if need be, in {}", slot.journal().display()));
-        Run { door: self, slot, place, journal, log }.finish(source).await
+        Run { door: self, slot, place, journal, is_asked: true, log }.finish(source).await
     }
 
     /// What was applied is not staged any more.

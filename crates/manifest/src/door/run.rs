@@ -23,6 +23,8 @@ pub(super) struct Run<'a> {
     pub(super) slot: Slot,
     pub(super) place: Place,
     pub(super) journal: Journal,
+    /// Somebody wants it now. Otherwise it is found, and counts for as long as whoever wanted it may still mean it.
+    pub(super) is_asked: bool,
     pub(super) log: &'a mut Log,
 }
 
@@ -32,7 +34,9 @@ impl Run<'_> {
     pub(super) async fn finish(mut self, source: &mut dyn Source) -> Result<Outcome, Stop> {
         loop {
             let live = self.place.read()?.map(|it| it.digest);
-            match next(&self.journal, live.as_ref(), clock::now()) {
+            // What is asked for now is as young as on its first day, and a clock that is set back meanwhile changes nothing.
+            let now = if self.is_asked { self.journal.prepared } else { clock::now() };
+            match next(&self.journal, live.as_ref(), now) {
                 Next::Replace => self.replace(live.as_ref())?,
                 Next::Verify => self.verify(source).await?,
                 Next::Undo(why) => self.undo(live.as_ref(), why)?,

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 use super::{Door, Upgrade};
 use crate::folder::Folder;
 use crate::host::Host;
-use crate::journal::Failure;
+use crate::journal::{Failure, Journal, Operation};
 use crate::manifest::{Digest, Manifest};
 use crate::names::{FileName, PodKey};
 use crate::outcome::{Cause, Code, Outcome};
+use crate::place::Content;
 use crate::slot::Slot;
 use crate::verify::{PodSeen, Source, Told, Wanted};
 
@@ -192,4 +193,25 @@ async fn a_run_that_is_dropped_is_found_and_finished() {
     let outcome = node.door.resume(&key(), &mut node.source(&["two"])).await.unwrap();
     assert_eq!((outcome.code, node.live().as_deref()), (Code::RolledBack, Some("one")), "{outcome:?}");
     assert!(node.door.interrupted().unwrap().is_empty());
+}
+
+/// A task that is killed before it has touched anything may be followed by the next one much later, or by a clock that was set
+/// back.
+#[tokio::test(start_paused = true)]
+async fn what_was_interrupted_long_ago_is_given_up_unless_somebody_asks_for_it_now() {
+    for prepared in ["2020-01-01T00:00:00Z", "2999-01-01T00:00:00Z"] {
+        let node = Node::new(Some("one"));
+        let slot = Slot::of(&node.root.path().join("data"), &key());
+        let content = |revision: &str| Some(Content::fresh(&manifest("web", revision)));
+        let (old, new) = (content("one"), content("two"));
+        let journal =
+            Journal::prepare(Operation::Upgrade, &key(), &file(), old, new, prepared.parse().unwrap());
+        journal.save(&slot.journal()).unwrap();
+        let outcome = node.door.resume(&key(), &mut node.source(&[])).await.unwrap();
+        assert_eq!((outcome.code, node.live().as_deref()), (Code::Abandoned, Some("one")), "{outcome:?}");
+
+        journal.save(&slot.journal()).unwrap();
+        let outcome = node.upgrade(&ask("two")).await;
+        assert_eq!((outcome.code, node.live().as_deref()), (Code::Upgraded, Some("two")), "{outcome:?}");
+    }
 }
