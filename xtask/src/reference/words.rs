@@ -83,7 +83,7 @@ fn operations(root: &Path) -> Result<String> {
         match line.strip_prefix("///") {
             Some(comment) => about.push(comment.trim()),
             None => {
-                drop(said.insert(line.trim_end_matches(',').to_owned(), std::mem::take(&mut about).join(" ")))
+                said.insert(line.trim_end_matches(',').to_owned(), std::mem::take(&mut about).join(" "));
             }
         }
     }

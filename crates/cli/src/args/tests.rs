@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command, CommandFactory};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::Args;
 
@@ -130,5 +130,5 @@ fn present<const N: usize>(fields: [(&str, Option<Value>); N]) -> Map<String, Va
 }
 
 fn some(items: Vec<Value>) -> Option<Value> {
-    (!items.is_empty()).then(|| json!(items))
+    (!items.is_empty()).then_some(Value::Array(items))
 }
