@@ -176,9 +176,10 @@ impl Agent {
         let (inbox, incoming) = mpsc::channel(INBOX);
         let (effects, _) = broadcast::channel(EFFECTS);
         let (starts, started) = watch::channel(0);
+        let (changes, changed) = watch::channel(0);
         let (obeyed, obeys) = watch::channel(Obeyed::default());
         let (notices, _) = broadcast::channel(EFFECTS);
-        let desk = Desk::new(inbox, effects.clone(), started);
+        let desk = Desk::new(inbox, effects.clone(), started, changed);
         let link = Link::new(Arc::clone(&clock));
         let (seen, statuses) = (Arc::new(seen), Arc::<Statuses>::default());
         let (facts, overseer) = (Arc::<Facts>::default(), Arc::<Overseer>::default());
@@ -254,6 +255,7 @@ impl Agent {
                 inbox: Arc::new(Mutex::new(incoming)),
                 effects,
                 starts,
+                changes,
                 facts,
             },
             upstream: upstream.map(UpstreamModule),

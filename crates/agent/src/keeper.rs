@@ -47,6 +47,8 @@ pub(crate) struct KeeperModule {
     pub(crate) effects: broadcast::Sender<Arc<Effect>>,
     /// Counts the starts of the gate: everyone who shows or reports something does so anew.
     pub(crate) starts: watch::Sender<u64>,
+    /// Counts the turns after which something is wanted, held or well that was not: not all of that has an effect.
+    pub(crate) changes: watch::Sender<u64>,
     pub(crate) facts: Arc<Facts>,
 }
 
@@ -115,10 +117,13 @@ impl KeeperModule {
             let done = keeper.work(batch);
             (keeper, done)
         });
-        let (keeper, done) = worked.await.map_err(Fault::transient)?;
+        let (mut keeper, done) = worked.await.map_err(Fault::transient)?;
         for effect in done.map_err(Fault::transient)? {
             // Nobody may be listening yet; whoever begins to, begins with a look at the gate.
             let _ = self.effects.send(Arc::new(effect));
+        }
+        if keeper.has_changed() {
+            self.changes.send_modify(|changes| *changes += 1);
         }
         Ok(keeper)
     }

@@ -60,6 +60,7 @@ pub(crate) struct Desk {
     inbox: mpsc::Sender<Input>,
     effects: broadcast::Sender<Arc<Effect>>,
     starts: watch::Receiver<u64>,
+    changes: watch::Receiver<u64>,
 }
 
 // === impl Asking ===
@@ -78,8 +79,9 @@ impl Desk {
         inbox: mpsc::Sender<Input>,
         effects: broadcast::Sender<Arc<Effect>>,
         starts: watch::Receiver<u64>,
+        changes: watch::Receiver<u64>,
     ) -> Self {
-        Self { inbox, effects, starts }
+        Self { inbox, effects, starts, changes }
     }
 
     /// Brings an event. Waits while the gate has more to do than fits its inbox.
@@ -131,6 +133,13 @@ impl Desk {
     /// What becomes visible from now on.
     pub(crate) fn effects(&self) -> broadcast::Receiver<Arc<Effect>> {
         self.effects.subscribe()
+    }
+
+    /// Counts the changes of what is recorded of objects, with an effect or without: a newer version of what is held has none.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        let mut changes = self.changes.clone();
+        changes.mark_unchanged();
+        changes
     }
 
     /// Counts the starts of the gate. Whoever begins looks at everything anyway: only starts after this are news.

@@ -32,6 +32,8 @@ pub(crate) struct Keeper {
     look_again: bool,
     /// Who waits for something of theirs to be durable.
     kept: Vec<oneshot::Sender<()>>,
+    /// Whether the record of an object has changed since somebody asked.
+    changed: bool,
 }
 
 struct Waiting {
@@ -58,7 +60,13 @@ impl Keeper {
             standing: Vec::new(),
             look_again: false,
             kept: Vec::new(),
+            changed: false,
         }
+    }
+
+    /// Whether the record of an object has changed since this was asked last.
+    pub(super) fn has_changed(&mut self) -> bool {
+        std::mem::take(&mut self.changed)
     }
 
     /// Works through a batch. Returns what may now be seen; callers have had their answers.
@@ -125,6 +133,7 @@ impl Keeper {
     /// Durable first, then visible.
     pub(super) fn finish(&mut self) -> Result<Vec<Effect>, CommitError> {
         let commit = std::mem::take(&mut self.commit);
+        self.changed |= commit.records.iter().any(|record| matches!(record, Record::Slot(..)));
         if !commit.records.is_empty() || !commit.answers.is_empty() {
             let begun = Instant::now();
             self.journal.commit(&commit)?;

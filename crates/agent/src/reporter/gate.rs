@@ -59,6 +59,7 @@ impl Module for GateStatus {
         let (mut effects, mut starts, mut link) =
             (self.desk.effects(), self.desk.starts(), self.link.watch());
         let (mut obeyed, mut health) = (self.obeyed.clone(), self.overseer.changes()?);
+        let mut changes = self.desk.changes();
         let (mut of, mut last) = (String::new(), None);
         let mut patience = Patience::default();
         ctx.ready();
@@ -73,6 +74,7 @@ impl Module for GateStatus {
             tokio::select! {
                 more = something(&mut effects), if patience.is_well() => if !more { return Ok(()) },
                 changed = starts.changed() => if changed.is_err() { return Ok(()) },
+                changed = changes.changed(), if patience.is_well() => if changed.is_err() { return Ok(()) },
                 changed = link.changed() => {
                     changed.map_err(Fault::transient)?;
                     // Somebody may have changed it meanwhile.

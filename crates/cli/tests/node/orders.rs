@@ -159,3 +159,20 @@ async fn a_freeze_whose_lease_has_ended_is_not_taken_again_under_its_id() {
     .await;
     assert_eq!(world.state().await, "Open");
 }
+
+/// The NodeGate went on naming the version that was held first, so that a release for what it named was refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cluster_is_told_of_a_newer_version_of_what_is_held_already() {
+    let world = World::new().await;
+    world.pod("rover", held()).await;
+    world.until_ready("rover").await;
+    let named = async |world: &World, not: &Value| {
+        let revision = world.get(GATE).await.1["status"]["held"][0]["toRevision"].clone();
+        (revision.is_string() && revision != *not).then_some(revision)
+    };
+    world.push("rover", "rover:v2").await;
+    let first = world.until("the first is named", async |world| named(world, &Value::Null).await).await;
+    world.push("rover", "rover:v3").await;
+    let second = world.until("the second is named", async |world| named(world, &first).await).await;
+    assert_eq!(second, world.why("rover").await["change"]["toRevision"]);
+}
