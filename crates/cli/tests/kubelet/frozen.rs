@@ -26,7 +26,8 @@ fn config(kind: &str, name: &str, value: &str) -> Value {
 fn seen(node: &Node) -> (String, String, String) {
     let (id, _) = node.wait("the reader runs", || node.running("reader").into_values().next());
     let file = |path: &str| String::from_utf8(node.world.exec_read(&id, path).unwrap()).unwrap();
-    let variable = node.world.environment(&id).unwrap().get("AREA").cloned().unwrap_or_default();
+    // Before its own program runs, the process is the runtime's and has no such variable.
+    let variable = node.wait("its program runs", || node.world.environment(&id).ok()?.get("AREA").cloned());
     (file("/etc/maps/area"), file("/etc/key/area"), variable)
 }
 
