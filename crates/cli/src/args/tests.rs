@@ -31,7 +31,8 @@ fn find(folder: &Path, pages: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         match path.is_dir() {
             true => find(&path, pages),
-            false => pages.push(path),
+            false if path.extension().is_some_and(|kind| kind == "md") => pages.push(path),
+            false => {}
         }
     }
 }
