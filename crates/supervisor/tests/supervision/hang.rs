@@ -67,10 +67,14 @@ fn blocked(spec: Spec) -> (impl Module, mpsc::Sender<()>) {
     let module = spec.runs(move |ctx: Ctx| {
         let blocker = blocker.clone();
         async move {
+            // One that has not begun can be taken back, so it is not ready before it is blocked.
+            let (begin, begun) = tokio::sync::oneshot::channel();
             ctx.scope().spawn_blocking("deaf", move || {
+                let _ = begin.send(());
                 let _ = blocker.lock().unwrap().recv();
                 Ok(())
             });
+            let _ = begun.await;
             serve(ctx).await
         }
     });
