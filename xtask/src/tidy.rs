@@ -19,8 +19,8 @@ const LONGEST_FILE: usize = 500;
 /// Checks the rules.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let mut problems = Vec::new();
-    stale_crds(root, &mut problems)?;
-    stale_pages(root, &mut problems)?;
+    stale(root, crds::rendered(root)?, "crates/api", "crds", &mut problems)?;
+    stale(root, reference::rendered(root)?, "the code", "reference", &mut problems)?;
     sources(root, &mut problems)?;
     links::check(root, &tracked(root)?, &mut problems)?;
     core_is_pure(root, &mut problems)?;
@@ -36,21 +36,18 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn stale_crds(root: &Path, problems: &mut Vec<String>) -> Result<()> {
-    for (file, text) in crds::rendered(root)? {
+/// Says which of these files are not what they are made from, and how they are made anew.
+fn stale(
+    root: &Path,
+    rendered: Vec<(PathBuf, String)>,
+    source: &str,
+    command: &str,
+    problems: &mut Vec<String>,
+) -> Result<()> {
+    for (file, text) in rendered {
         if fs::read_to_string(&file).ok().as_deref() != Some(&text) {
             let name = file.strip_prefix(root)?.display();
-            problems.push(format!("{name} is not what crates/api says: run `cargo xtask crds`"));
-        }
-    }
-    Ok(())
-}
-
-fn stale_pages(root: &Path, problems: &mut Vec<String>) -> Result<()> {
-    for (file, text) in reference::rendered(root)? {
-        if fs::read_to_string(&file).ok().as_deref() != Some(&text) {
-            let name = file.strip_prefix(root)?.display();
-            problems.push(format!("{name} is not what the code says: run `cargo xtask reference`"));
+            problems.push(format!("{name} is not what {source} says: run `cargo xtask {command}`"));
         }
     }
     Ok(())

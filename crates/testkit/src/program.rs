@@ -28,7 +28,7 @@ exec 3<&0
 exec "$@" 3<&- </dev/null"#;
 
 const POLL: Duration = Duration::from_millis(25);
-/// Thirty times what the slowest program takes on an idle machine; a busy one may build something else meanwhile.
+/// Far more than the slowest program takes on an idle machine: a busy one may build something else meanwhile.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// How much of a log a failure shows.
 const TAIL: usize = 25;
