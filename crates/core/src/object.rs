@@ -212,6 +212,8 @@ impl Slot {
             (None, None) => None,
             // It was deleted before it ever started: there is nothing to start and nothing to stop.
             (None, Some(wanted)) => (!wanted.deleting).then_some(ChangeKind::Start),
+            // Configuration may be given again while it goes. A pod that is let through now must not start without it.
+            (Some(Applied { stage: Stage::Ending, .. }), Some(_)) if !kind.runs() => Some(ChangeKind::Start),
             // One thing at a time: what comes after is decided when the end has been reported.
             (Some(Applied { stage: Stage::Ending, .. }), _) => None,
             (Some(_), None) => Some(ChangeKind::Stop),

@@ -102,7 +102,10 @@ impl Look {
                 Stage::Ending => None,
             };
             let before = known.objects.get(key).filter(|(uid, ..)| *uid == version.uid);
-            let has_body = before.is_some_and(|(_, digest, _)| *digest == version.digest);
+            // Configuration that was taken away and is given again has to be shown again.
+            let is_back = |was_ending: bool| was_ending && !is_ending;
+            let has_body = before
+                .is_some_and(|(_, digest, was_ending)| *digest == version.digest && !is_back(*was_ending));
             let body = if has_body { None } else { Some(body(journal, key, version)?) };
             let (key, uid, digest) = (key.clone(), version.uid.clone(), version.digest.clone());
             match key.kind {
@@ -136,3 +139,6 @@ fn body(journal: &Journal, key: &Key, version: &Version) -> Result<Arc<[u8]>, Lo
     let found = journal.body(&BodyKey::new(key, version))?;
     found.ok_or_else(|| LookError::Body(key.to_string()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -118,8 +118,8 @@ impl Shown {
             plan.steps.push(Step::NoPod(key));
         }
         for pod in look.pods {
-            let is_shown = self.pods.get(&pod.key).is_some_and(|shown| shown.uid == pod.uid);
-            if pod.body.is_none() && !is_shown {
+            let is_this = |shown: &Pod| (&shown.uid, &shown.digest) == (&pod.uid, &pod.digest);
+            if pod.body.is_none() && !self.pods.get(&pod.key).is_some_and(is_this) {
                 plan.is_incomplete = true;
                 continue;
             }
@@ -171,7 +171,9 @@ impl Shown {
                 continue;
             }
             let old = self.configs.get(&key);
-            if body.is_none() && old.is_none_or(|old| old.uid != uid) {
+            // It may have been shown when the gate was looked at, and be shown no longer.
+            let is_this = |old: &Config| (&old.uid, &old.digest) == (&uid, &digest);
+            if body.is_none() && !(is_ending && old.is_some_and(is_this)) {
                 plan.is_incomplete = true;
                 continue;
             }

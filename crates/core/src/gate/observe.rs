@@ -201,7 +201,9 @@ impl Gate {
     }
 
     pub(super) fn end(&mut self, turn: &mut Turn, key: &Key, uid: &Uid) {
-        if !self.runs(key, uid) {
+        let is_ending = self.slots.get(key).is_some_and(Slot::is_ending);
+        // Pods may end by themselves. Configuration that was given again meanwhile is there.
+        if !self.runs(key, uid) || !(key.kind.runs() || is_ending) {
             return;
         }
         self.bury(turn, key, uid);

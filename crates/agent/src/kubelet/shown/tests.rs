@@ -51,3 +51,30 @@ fn what_goes_and_comes_back_between_two_looks_is_looked_at_again_and_shown() {
     let again = take(&mut shown, vec![config(Some(body))]);
     assert!(matches!(&*again.steps, [Step::Config(..)]) && !again.is_incomplete);
 }
+
+#[test]
+fn what_comes_back_while_it_is_taken_away_is_shown_again() {
+    let mut shown = Shown::default();
+    let body = r#"{"metadata":{"name":"ca"},"data":{"ca.crt":"x"}}"#;
+    take(&mut shown, vec![config(Some(body))]);
+    let ending = take(&mut shown, vec![look::Config { is_ending: true, ..config(None) }]);
+    assert!(matches!(&*ending.steps, [Step::NoConfig(_)]) && !ending.is_incomplete);
+
+    let back = take(&mut shown, vec![config(None)]);
+    assert!(back.is_incomplete && back.steps.is_empty(), "nobody has read what is to be shown");
+    let again = take(&mut shown, vec![config(Some(body))]);
+    assert!(matches!(&*again.steps, [Step::Config(..)]) && !again.is_incomplete);
+}
+
+#[test]
+fn what_goes_back_to_a_version_that_is_shown_no_longer_is_read_again() {
+    let mut shown = Shown::default();
+    let (one, two) = (r#"{"data":{"speed":"1"}}"#, r#"{"data":{"speed":"2"}}"#);
+    take(&mut shown, vec![config(Some(one))]);
+    take(&mut shown, vec![look::Config { digest: "e".into(), ..config(Some(two)) }]);
+
+    let back = take(&mut shown, vec![config(None)]);
+    assert!(back.is_incomplete && back.steps.is_empty(), "what is shown is not what was admitted");
+    let again = take(&mut shown, vec![config(Some(one))]);
+    assert!(matches!(&*again.steps, [Step::Config(..)]) && !again.is_incomplete);
+}

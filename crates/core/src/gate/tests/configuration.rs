@@ -155,9 +155,27 @@ fn a_freeze_waits_until_configuration_that_goes_has_been_taken_from_its_pods() {
 }
 
 #[test]
-fn configuration_that_comes_back_while_it_goes_is_given_again() {
+fn configuration_that_comes_back_while_it_goes_is_given_again_at_once() {
     let mut node = Node::running([&settings(), &nav()]);
     node.loses(&settings());
+    assert_eq!(node.sees(&settings()).admitted(), [start(&settings())]);
+}
+
+#[test]
+fn word_that_configuration_is_gone_comes_too_late_once_it_is_given_again() {
+    let mut node = Node::running([&settings(), &nav()]);
+    node.loses(&settings());
+    node.sees(&settings());
+    assert_eq!(node.ended(&settings()).0, []);
+}
+
+#[test]
+fn configuration_that_comes_back_while_it_goes_is_held_like_any_other_change() {
+    let mut node = Node::running([&settings(), &nav()]);
+    node.loses(&settings());
+    node.asks(&pilot(), hold("mission", Scope::Namespace("robot".into())));
     assert_eq!(node.sees(&settings()).admitted(), NOTHING);
-    assert_eq!(node.ended(&settings()).admitted(), [start(&settings())]);
+    assert_eq!(node.ended(&settings()).admitted(), NOTHING);
+    let told = node.asks(&pilot(), let_go("mission"));
+    assert_eq!(told.admitted(), [start(&settings())]);
 }
