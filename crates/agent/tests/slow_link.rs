@@ -6,6 +6,7 @@
     reason = "a test that fails says where, and is supervised by nobody"
 )]
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,6 +18,8 @@ use safepoint_apiserver::{Api, User};
 use safepoint_core::{Now, Span, Timestamp};
 use safepoint_supervisor::{Config, Supervisor};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -36,13 +39,18 @@ impl Clock for Virtual {
     }
 }
 
-/// How often the cluster was told that the pod is held or no longer held.
+/// What goes over the link.
 #[derive(Default)]
-struct Written(AtomicU64);
+struct Traffic {
+    /// How often the cluster was told that the pod is held or no longer held.
+    written: AtomicU64,
+    /// What the cluster has to answer now.
+    asked: AtomicU64,
+}
 
-fn slow(router: axum::Router, written: Arc<Written>) -> Cluster {
+fn slow(router: axum::Router, traffic: Arc<Traffic>) -> Cluster {
     Cluster::new(move |request: http::Request<http_body_util::Full<bytes::Bytes>>| -> Answering {
-        let (router, written) = (router.clone(), Arc::clone(&written));
+        let (router, traffic) = (router.clone(), Arc::clone(&traffic));
         Box::pin(async move {
             tokio::time::sleep(SLOW).await;
             let (parts, body) = request.into_parts();
@@ -50,10 +58,12 @@ fn slow(router: axum::Router, written: Arc<Written>) -> Cluster {
             if parts.uri.path().ends_with("/pods/rover/status")
                 && String::from_utf8_lossy(&body).contains("HeldUpgrade")
             {
-                written.0.fetch_add(1, Ordering::SeqCst);
+                traffic.written.fetch_add(1, Ordering::SeqCst);
             }
-            let answer = router.oneshot(http::Request::from_parts(parts, Body::from(body))).await?;
-            Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+            traffic.asked.fetch_add(1, Ordering::SeqCst);
+            let answer = router.oneshot(http::Request::from_parts(parts, Body::from(body))).await;
+            traffic.asked.fetch_sub(1, Ordering::SeqCst);
+            Ok(answer?.map(|body| body.map_err(BoxError::from).boxed_unsync()))
         })
     })
 }
@@ -66,15 +76,37 @@ async fn call(admin: &axum::Router, method: &str, path: &str, kind: &str, body: 
     serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).unwrap()
 }
 
-/// Lets virtual time pass in small steps, and real work keep up with it.
-async fn pass(time: Duration) {
-    let mut passed = Duration::ZERO;
-    while passed < time {
-        tokio::time::advance(STEP).await;
-        for _ in 0..20 {
-            tokio::task::yield_now().await;
+/// Virtual time, which passes in small steps, each of them when the work of the one before is done. Disks and threads know
+/// nothing of it: on a busy machine minutes of it would pass while one write waits for its turn.
+struct Time {
+    traffic: Arc<Traffic>,
+    socket: PathBuf,
+}
+
+impl Time {
+    async fn pass(&self, time: Duration) {
+        let mut passed = Duration::ZERO;
+        while passed < time {
+            tokio::time::advance(STEP).await;
+            for _ in 0..20 {
+                tokio::task::yield_now().await;
+            }
+            while self.traffic.asked.load(Ordering::SeqCst) > 0 {
+                tokio::task::yield_now().await;
+            }
+            self.gate_answers().await;
+            passed += STEP;
         }
-        passed += STEP;
+    }
+
+    /// Whether the gate is there. What was brought to it before is done when it answers.
+    async fn gate_answers(&self) -> bool {
+        let Ok(mut stream) = UnixStream::connect(&self.socket).await else { return false };
+        let request = b"GET /v1/status HTTP/1.1\r\nhost: agent\r\nconnection: close\r\n\r\n";
+        let mut answer = Vec::new();
+        stream.write_all(request).await.is_ok()
+            && stream.read_to_end(&mut answer).await.is_ok()
+            && answer.starts_with(b"HTTP/1.1 200")
     }
 }
 
@@ -87,16 +119,20 @@ async fn a_hold_of_ten_minutes_over_a_slow_link_is_written_once_and_its_end_once
     let folder = tempfile::tempdir().unwrap();
     let api = Api::open(safepoint_apiserver::Options::new(folder.path().join("api"))).await.unwrap();
     let admin = api.router(User::admin());
-    let written = Arc::new(Written::default());
-    let cluster = slow(api.router(User::of_node(NODE)), Arc::clone(&written));
+    let traffic = Arc::new(Traffic::default());
+    let cluster = slow(api.router(User::of_node(NODE)), Arc::clone(&traffic));
     let mut options = Options::new(NODE, folder.path().join("node"), cluster, vec!["false".into()]);
     options.clock = Arc::new(Virtual(Instant::now()));
+    let time = Time { traffic: Arc::clone(&traffic), socket: options.socket.clone() };
     let (builder, registered) = Agent::new(options).register(Supervisor::builder(Config::default()));
     let supervisor = builder.build().unwrap();
     registered.supervised_by(supervisor.handle());
     let stop = CancellationToken::new();
     let mut modules = tokio::task::JoinSet::new();
     modules.spawn(supervisor.run(stop.clone()));
+    while !time.gate_answers().await {
+        tokio::task::yield_now().await;
+    }
 
     let pods = "/api/v1/namespaces/default/pods";
     let pod = json!({"apiVersion": "v1", "kind": "Pod",
@@ -109,7 +145,7 @@ async fn a_hold_of_ten_minutes_over_a_slow_link_is_written_once_and_its_end_once
         conditions.into_iter().find(|one| one["type"] == "HeldUpgrade")
     };
     while held().await.is_none() {
-        pass(STEP).await;
+        time.pass(STEP).await;
     }
     let first = held().await.unwrap();
     assert_eq!((&first["status"], &first["reason"]), (&json!("True"), &json!("UpdateHoldActive")));
@@ -119,23 +155,23 @@ async fn a_hold_of_ten_minutes_over_a_slow_link_is_written_once_and_its_end_once
     for minute in 0..10 {
         let note = json!({"metadata": {"labels": {"minute": minute.to_string()}}});
         call(&admin, "PATCH", &format!("{pods}/rover"), "application/merge-patch+json", note).await;
-        pass(Duration::from_secs(60)).await;
+        time.pass(Duration::from_secs(60)).await;
     }
-    assert_eq!(written.0.load(Ordering::SeqCst), 1);
+    assert_eq!(traffic.written.load(Ordering::SeqCst), 1);
     assert_eq!(held().await.unwrap(), first, "and its transition time has not moved");
 
     // The annotation is taken off: the hold ends, and that is written once.
     let off = json!({"metadata": {"annotations": {"edge.kubeedge.io/hold-upgrade": null}}});
     call(&admin, "PATCH", &format!("{pods}/rover"), "application/merge-patch+json", off).await;
     while held().await.is_some_and(|condition| condition["status"] == "True") {
-        pass(STEP).await;
+        time.pass(STEP).await;
     }
-    pass(Duration::from_secs(60)).await;
-    assert_eq!(written.0.load(Ordering::SeqCst), 2);
+    time.pass(Duration::from_secs(60)).await;
+    assert_eq!(traffic.written.load(Ordering::SeqCst), 2);
     assert_eq!(held().await.unwrap()["reason"], "Released");
 
     stop.cancel();
-    pass(Duration::from_secs(5)).await;
+    time.pass(Duration::from_secs(5)).await;
     drop(finish);
     assert!(working.await.unwrap());
 }
