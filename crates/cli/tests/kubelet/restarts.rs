@@ -5,7 +5,7 @@ use std::time::Duration;
 use safepoint_testkit::{Part, WorldOptions};
 use serde_json::{Value, json};
 
-use super::node::{Node, bare_pod, held};
+use super::node::{Node, Running, bare_pod, held};
 
 /// A node on which a start, an end, an end that was forced, a change in place and a change of configuration are held.
 fn full_of_holds() -> Node {
@@ -34,10 +34,17 @@ fn full_of_holds() -> Node {
 }
 
 /// Everything that runs, and what the reader sees.
-fn scene(node: &Node) -> (super::node::Running, Vec<u8>) {
+type Scene = (Running, Vec<u8>);
+
+fn scene(node: &Node) -> Scene {
     let running = node.running("");
     let reader = running.iter().find(|((pod, _), _)| pod == "reader").unwrap().1.0.clone();
     (running, node.world.exec_read(&reader, "/etc/maps/area").unwrap())
+}
+
+fn assert_unchanged(node: &Node, before: &Scene, when: &str) {
+    let now = scene(node);
+    assert_eq!(now, *before, "{when}, where the runtime has {:#?}", node.world.containers());
 }
 
 #[test]
@@ -50,7 +57,7 @@ fn nothing_changes_whoever_is_restarted_and_all_of_it_is_released_correctly_afte
     node.world.stop_kubelet().unwrap();
     node.start_kubelet();
     node.world.wait_node_ready().unwrap();
-    assert_eq!(scene(&node), before, "after the agent and the kubelet were restarted");
+    assert_unchanged(&node, &before, "after the agent and the kubelet were restarted");
 
     // The kubelet comes up first, and finds nobody.
     node.world.kill_kubelet().unwrap();
@@ -59,7 +66,7 @@ fn nothing_changes_whoever_is_restarted_and_all_of_it_is_released_correctly_afte
     node.agent.start_again().unwrap();
     node.wait_for_agent();
     node.world.wait_node_ready().unwrap();
-    assert_eq!(scene(&node), before, "after the kubelet came up without the agent");
+    assert_unchanged(&node, &before, "after the kubelet came up without the agent");
 
     node.world.control_plane_mut().stop(Part::ApiServer).unwrap();
     node.wait("the agent knows", || (node.status()["uplink"]["connected"] == false).then_some(()));
@@ -74,7 +81,7 @@ fn nothing_changes_whoever_is_restarted_and_all_of_it_is_released_correctly_afte
     node.world.control_plane_mut().resume(Part::ApiServer).unwrap();
     node.wait("the cluster is back", || (node.status()["uplink"]["connected"] == true).then_some(()));
     node.world.wait_node_ready().unwrap();
-    assert_eq!(scene(&node), before, "after the cluster was away, and hung");
+    assert_unchanged(&node, &before, "after the cluster was away, and hung");
     assert_eq!(sorted(node.held()), held_before);
     assert_eq!(node.kubectl(&["exec", "plain", "--", "cat", "/image"]).trim(), "v1");
 
@@ -85,7 +92,7 @@ fn nothing_changes_whoever_is_restarted_and_all_of_it_is_released_correctly_afte
         (node.running("leaving").is_empty() && node.running("forced").is_empty()).then_some(())
     });
     node.wait("the file is the newest", || (scene(&node).1 == b"2").then_some(()));
-    let plain = |running: &super::node::Running| {
+    let plain = |running: &Running| {
         running.iter().find(|((pod, _), _)| pod == "plain").map(|it| it.1.clone())
     };
     assert_eq!(plain(&scene(&node).0), plain(&before.0), "the one that nobody changed");

@@ -88,10 +88,27 @@ impl Ground {
 
 impl Drop for Ground {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            keep_logs(&self.path);
+        }
         drop(self.janitor.stdin.take());
         // Nothing could be done about what cannot be removed, and nobody would be told. The next sweep tries again.
         let _ = self.janitor.wait();
     }
+}
+
+/// Puts the logs of a world whose test has failed where they outlive it, and says where. It is a help and must not fail.
+fn keep_logs(world: &Path) {
+    let test = std::thread::current().name().unwrap_or("test").replace("::", ".");
+    let kept = std::env::temp_dir().join("safepoint-failed").join(format!("{test}-{}", name(world)));
+    let logs = fs::read_dir(world).into_iter().flatten().flatten().map(|entry| entry.path());
+    for log in logs.filter(|path| path.extension().is_some_and(|end| end == "log")) {
+        let copied = fs::create_dir_all(&kept).and_then(|()| fs::copy(&log, kept.join(name(&log))));
+        if let Err(error) = copied {
+            eprintln!("cannot keep {}: {error}", log.display());
+        }
+    }
+    eprintln!("the logs of this world are kept in {}", kept.display());
 }
 
 /// Removes what is left of worlds whose process was killed. The start of a world does this too.
