@@ -19,8 +19,11 @@ mod guides {
 
     /// Does what a reader would do, from the first line to the last.
     fn follow(path: &str) {
+        follow_in(Session::start(), path);
+    }
+
+    fn follow_in(mut session: Session, path: &str) {
         let page = Page::read(&docs().join(path));
-        let mut session = Session::start();
         for block in &page.blocks {
             match block {
                 Block::File { name, text } => session.save(name, text),
@@ -36,6 +39,12 @@ mod guides {
     #[test]
     fn the_five_minute_start() {
         follow("start.md");
+    }
+
+    #[test]
+    #[ignore = "builds the program as it is released, which takes many minutes: run it before a release"]
+    fn the_five_minute_start_with_nothing_but_cargo() {
+        follow_in(Session::in_a_checkout(), "start.md");
     }
 
     #[test]

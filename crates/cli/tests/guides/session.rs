@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use super::words::is_said;
 
 /// So often is looked, which is longer than anything takes on a busy machine.
 const LOOKS: usize = 1_200;
+/// And where the program is built first.
+const LOOKS_WITH_A_BUILD: usize = 36_000;
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(100);
 /// `cargo run --release -- …` in a checkout whose program is built.
@@ -20,6 +23,7 @@ const CARGO: &str =
 
 pub(super) struct Session {
     folder: tempfile::TempDir,
+    looks: usize,
     /// Everything ends with it.
     machine: Child,
     /// The first process inside.
@@ -56,12 +60,44 @@ impl Session {
             ("PATH".to_owned(), format!("{}:{usual}:/usr/sbin:/sbin", programs.display())),
             ("HOME".to_owned(), folder.path().display().to_string()),
         ];
-        Self { folder, machine, first, variables, background: Vec::new() }
+        Self { folder, looks: LOOKS, machine, first, variables, background: Vec::new() }
+    }
+
+    /// In a checkout of its own, with nothing but cargo to make the program with. What cargo needs of others is here already.
+    pub(super) fn in_a_checkout() -> Self {
+        let mut session = Self::start();
+        for program in ["safepoint", "cargo"] {
+            fs::remove_file(session.folder.path().join("programs").join(program)).unwrap();
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let checkout = session.folder.path().join("checkout");
+        let cloned =
+            Command::new("git").args(["clone", "--quiet"]).arg(root).arg(&checkout).status().unwrap();
+        assert!(cloned.success());
+        // Dependencies that were built before are not built again.
+        let built = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+        symlink(built, checkout.join("target")).unwrap();
+        let (_, path) = &mut session.variables[0];
+        *path = format!("{}:{path}", built.join("release").display());
+        let home = std::env::var("HOME").unwrap();
+        let of_cargo = |name: &str, folder: &str| {
+            (name.to_owned(), std::env::var(name).unwrap_or_else(|_| format!("{home}/{folder}")))
+        };
+        session.variables.extend([of_cargo("CARGO_HOME", ".cargo"), of_cargo("RUSTUP_HOME", ".rustup")]);
+        session.variables.push(("CARGO_NET_OFFLINE".to_owned(), "true".to_owned()));
+        session.looks = LOOKS_WITH_A_BUILD;
+        session
+    }
+
+    /// Where the reader is.
+    fn place(&self) -> PathBuf {
+        let checkout = self.folder.path().join("checkout");
+        if checkout.exists() { checkout } else { self.folder.path().to_owned() }
     }
 
     /// Saves a file as the reader is told to.
     pub(super) fn save(&self, name: &str, text: &str) {
-        fs::write(self.folder.path().join(name), text).unwrap();
+        fs::write(self.place().join(name), text).unwrap();
     }
 
     pub(super) fn step(&mut self, step: &Step, how: How, place: &str) {
@@ -103,7 +139,7 @@ impl Session {
         let mut command = self.command(&step.command);
         command.stderr(out.try_clone().unwrap()).stdout(out);
         self.background.push(command.spawn().unwrap());
-        for _ in 0..LOOKS {
+        for _ in 0..self.looks {
             // It may go on to say more.
             if is_said(&format!("{} …", step.says), &fs::read_to_string(&path).unwrap()) {
                 return Ok(());
@@ -118,7 +154,7 @@ impl Session {
         command
             .args(["--net", "--pid", "--mount", "--target", &self.first, "--wd=."])
             .args(["sh", "-c", &format!("exec 2>&1\n{line}")])
-            .current_dir(self.folder.path())
+            .current_dir(self.place())
             .env_remove("KUBECONFIG")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());

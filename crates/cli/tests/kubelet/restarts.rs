@@ -92,9 +92,8 @@ fn nothing_changes_whoever_is_restarted_and_all_of_it_is_released_correctly_afte
         (node.running("leaving").is_empty() && node.running("forced").is_empty()).then_some(())
     });
     node.wait("the file is the newest", || (scene(&node).1 == b"2").then_some(()));
-    let plain = |running: &Running| {
-        running.iter().find(|((pod, _), _)| pod == "plain").map(|it| it.1.clone())
-    };
+    let plain =
+        |running: &Running| running.iter().find(|((pod, _), _)| pod == "plain").map(|it| it.1.clone());
     assert_eq!(plain(&scene(&node).0), plain(&before.0), "the one that nobody changed");
 }
 
