@@ -177,9 +177,10 @@ impl Agent {
         let (effects, _) = broadcast::channel(EFFECTS);
         let (starts, started) = watch::channel(0);
         let (changes, changed) = watch::channel(0);
+        let (recorded, on_record) = watch::channel(0);
         let (obeyed, obeys) = watch::channel(Obeyed::default());
         let (notices, _) = broadcast::channel(EFFECTS);
-        let desk = Desk::new(inbox, effects.clone(), started, changed);
+        let desk = Desk::new(inbox, effects.clone(), started, changed, on_record);
         let link = Link::new(Arc::clone(&clock));
         let (seen, statuses) = (Arc::new(seen), Arc::<Statuses>::default());
         let (facts, overseer) = (Arc::<Facts>::default(), Arc::<Overseer>::default());
@@ -256,6 +257,7 @@ impl Agent {
                 effects,
                 starts,
                 changes,
+                recorded,
                 facts,
             },
             upstream: upstream.map(UpstreamModule),
@@ -283,7 +285,7 @@ impl Agent {
                 cluster: cluster.clone(),
                 desk: desk.clone(),
                 link: link.clone(),
-                obeyed: obeys,
+                obeyed: obeys.clone(),
                 overseer: Arc::clone(&overseer),
             },
             node_status: NodeStatus {
@@ -294,7 +296,7 @@ impl Agent {
                 machine,
             },
             mirrors,
-            events: Events { node, cluster, desk, link, notices },
+            events: Events { node, cluster, desk, link, notices, obeyed: obeys },
             compat: compat
                 .into_iter()
                 .map(|(compat, address)| CompatModule {

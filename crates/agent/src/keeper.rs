@@ -49,6 +49,8 @@ pub(crate) struct KeeperModule {
     pub(crate) starts: watch::Sender<u64>,
     /// Counts the turns after which something is wanted, held or well that was not: not all of that has an effect.
     pub(crate) changes: watch::Sender<u64>,
+    /// Counts the turns that have written into the audit log.
+    pub(crate) recorded: watch::Sender<u64>,
     pub(crate) facts: Arc<Facts>,
 }
 
@@ -124,6 +126,9 @@ impl KeeperModule {
         }
         if keeper.has_changed() {
             self.changes.send_modify(|changes| *changes += 1);
+        }
+        if keeper.has_recorded() {
+            self.recorded.send_modify(|recorded| *recorded += 1);
         }
         Ok(keeper)
     }

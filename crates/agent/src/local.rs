@@ -188,7 +188,7 @@ fn unavailable(error: keeper::Unavailable) -> Unavailable {
     Unavailable(error.to_string())
 }
 
-fn line(line: Line) -> LogLine {
+pub(crate) fn line(line: Line) -> LogLine {
     LogLine {
         number: line.number,
         at: Time(Moment::from_millisecond(line.line.at.at.0).unwrap_or_default()),

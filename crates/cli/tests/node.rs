@@ -12,6 +12,7 @@
 mod node {
     mod boot;
     mod compat;
+    mod events;
     mod faults;
     mod freeze;
     mod hold;

@@ -61,6 +61,7 @@ pub(crate) struct Desk {
     effects: broadcast::Sender<Arc<Effect>>,
     starts: watch::Receiver<u64>,
     changes: watch::Receiver<u64>,
+    recorded: watch::Receiver<u64>,
 }
 
 // === impl Asking ===
@@ -80,8 +81,9 @@ impl Desk {
         effects: broadcast::Sender<Arc<Effect>>,
         starts: watch::Receiver<u64>,
         changes: watch::Receiver<u64>,
+        recorded: watch::Receiver<u64>,
     ) -> Self {
-        Self { inbox, effects, starts, changes }
+        Self { inbox, effects, starts, changes, recorded }
     }
 
     /// Brings an event. Waits while the gate has more to do than fits its inbox.
@@ -140,6 +142,13 @@ impl Desk {
         let mut changes = self.changes.clone();
         changes.mark_unchanged();
         changes
+    }
+
+    /// Counts the turns that have written into the audit log.
+    pub(crate) fn recorded(&self) -> watch::Receiver<u64> {
+        let mut recorded = self.recorded.clone();
+        recorded.mark_unchanged();
+        recorded
     }
 
     /// Counts the starts of the gate. Whoever begins looks at everything anyway: only starts after this are news.

@@ -34,6 +34,8 @@ pub(crate) struct Keeper {
     kept: Vec<oneshot::Sender<()>>,
     /// Whether the record of an object has changed since somebody asked.
     changed: bool,
+    /// The audit log has become longer.
+    recorded: bool,
 }
 
 struct Waiting {
@@ -61,12 +63,18 @@ impl Keeper {
             look_again: false,
             kept: Vec::new(),
             changed: false,
+            recorded: false,
         }
     }
 
     /// Whether the record of an object has changed since this was asked last.
     pub(super) fn has_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
+    }
+
+    /// Whether the audit log has become longer since this was asked last.
+    pub(super) fn has_recorded(&mut self) -> bool {
+        std::mem::take(&mut self.recorded)
     }
 
     /// Works through a batch. Returns what may now be seen; callers have had their answers.
@@ -134,6 +142,7 @@ impl Keeper {
     pub(super) fn finish(&mut self) -> Result<Vec<Effect>, CommitError> {
         let commit = std::mem::take(&mut self.commit);
         self.changed |= commit.records.iter().any(|record| matches!(record, Record::Slot(..)));
+        self.recorded |= commit.records.iter().any(|record| matches!(record, Record::Audit(_)));
         if !commit.records.is_empty() || !commit.answers.is_empty() {
             let begun = Instant::now();
             self.journal.commit(&commit)?;

@@ -1,7 +1,11 @@
 //! Kubernetes Events on what the gate does, and the same for listeners on the machine.
 //!
-//! Events are for people who look at the right moment. They are posted in order as long as the cluster answers; of those
-//! that cannot be posted, the newest are kept.
+//! What the gate does to an object is told about that object, what it does to the machine about the Node, and what goes into the
+//! audit log about the NodeGate, with who and why. Events are for people who look at the right moment. They are posted in order
+//! as long as the cluster answers; of those that cannot be posted, the newest are kept.
+
+mod allowance;
+mod told;
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -11,16 +15,21 @@ use std::sync::Arc;
 use jiff::Timestamp as Moment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use safepoint_api::local::{Notice, NoticeKind};
-use safepoint_core::{Alarm, Effect, Gate, GrantEnd, HeldBy, Key, Kind, Mode, Timestamp};
+use safepoint_api::names::safepoint::{GROUP, VERSION};
+use safepoint_core::{Effect, Kind, Timestamp};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde_json::{Value, json};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 
 use super::{Patience, written};
 use crate::cluster::{Cluster, Resource};
 use crate::faults;
 use crate::keeper::{self, Desk};
 use crate::link::Link;
+use crate::local;
+use crate::orders::Obeyed;
+use allowance::Allowance;
+use told::{About, Told};
 
 /// The name of the module.
 pub(crate) const NAME: &str = "events";
@@ -34,17 +43,14 @@ pub(crate) struct Events {
     pub(crate) desk: Desk,
     pub(crate) link: Link,
     pub(crate) notices: broadcast::Sender<Notice>,
+    /// Which NodeGate there is.
+    pub(crate) obeyed: watch::Receiver<Obeyed>,
 }
 
-/// Something to tell.
-struct Told {
-    kind: NoticeKind,
-    /// What it is about; the node where it is about no object.
-    key: Option<Key>,
-    subject: String,
-    reason: &'static str,
-    warning: bool,
-    message: String,
+/// What of the audit log has been told.
+struct Record {
+    up_to: u64,
+    allowance: Allowance,
 }
 
 // === impl Events ===
@@ -57,7 +63,10 @@ impl Module for Events {
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
         faults::misbehave(&ctx).await?;
         let mut effects = self.desk.effects();
-        let mut link = self.link.watch();
+        let (mut link, mut recorded) = (self.link.watch(), self.desk.recorded());
+        let last = self.desk.look(|_, journal| journal.log(u64::MAX, 0).map(|page| page.last)).await;
+        let last = last.map_err(Fault::transient)?.map_err(Fault::transient)?;
+        let mut record = Record { up_to: last, allowance: Allowance::default() };
         let mut waiting: VecDeque<Value> = VecDeque::new();
         let mut posting: Option<Pin<Box<dyn Future<Output = bool> + Send>>> = None;
         let mut patience = Patience::default();
@@ -82,6 +91,12 @@ impl Module for Events {
                     Err(broadcast::error::RecvError::Lagged(missed)) => tracing::warn!(missed, "too many events at once"),
                     Err(broadcast::error::RecvError::Closed) => return Ok(()),
                 },
+                changed = recorded.changed() => {
+                    if changed.is_err() {
+                        return Ok(());
+                    }
+                    self.tell_record(&mut record, &mut waiting).await?;
+                }
                 changed = link.changed() => {
                     changed.map_err(Fault::transient)?;
                     patience.worked();
@@ -119,17 +134,33 @@ async fn post(cluster: &Cluster, event: Value) -> bool {
 impl Events {
     async fn tell(&self, effect: &Arc<Effect>, waiting: &mut VecDeque<Value>) -> Result<(), Fault> {
         let effect = Arc::clone(effect);
-        let looked = self.desk.look(move |gate, _| (told(gate, &effect), gate.wall())).await;
+        let looked = self.desk.look(move |gate, _| (Told::of(gate, &effect), gate.wall())).await;
         let (told, at) = looked.map_err(Fault::transient)?;
-        if let Some((told, uid)) = told {
-            waiting.push_back(self.event(&told, uid.as_deref(), at));
-            // The first may be on its way.
-            while waiting.len() > KEPT {
-                waiting.remove(1);
-            }
-            self.notify(at, told.kind, told.subject, told.message);
+        if let Some((kind, told)) = told {
+            put(waiting, self.event(&told, at));
+            self.notify(at, kind, told.subject, told.message);
         }
         Ok(())
+    }
+
+    /// Tells what has gone into the audit log since.
+    async fn tell_record(&self, record: &mut Record, waiting: &mut VecDeque<Value>) -> Result<(), Fault> {
+        loop {
+            let after = record.up_to;
+            let page = self.desk.look(move |_, journal| journal.log(after, KEPT)).await;
+            let lines = page.map_err(Fault::transient)?.map_err(Fault::transient)?.lines;
+            if lines.is_empty() {
+                return Ok(());
+            }
+            for line in lines {
+                record.up_to = line.number;
+                let at = line.line.at.at;
+                if let Some(left_out) = record.allowance.take(at) {
+                    let told = Told::recorded(&local::line(line), left_out);
+                    put(waiting, self.event(&told, at));
+                }
+            }
+        }
     }
 
     fn notify(&self, at: Timestamp, kind: NoticeKind, subject: String, message: String) {
@@ -138,29 +169,44 @@ impl Events {
         let _ = self.notices.send(Notice { at, kind, subject, message });
     }
 
-    fn event(&self, told: &Told, uid: Option<&str>, at: Timestamp) -> Value {
-        let involved = match &told.key {
+    fn event(&self, told: &Told, at: Timestamp) -> Value {
+        let involved = match &told.about {
             // The cluster knows a static pod by its mirror, and the gate's uid of it is none of the cluster's.
-            Some(key) if key.kind == Kind::StaticPod => {
+            About::Object(key, _) if key.kind == Kind::StaticPod => {
                 let name = format!("{}-{}", key.name, self.node);
                 json!({"apiVersion": "v1", "kind": "Pod", "namespace": *key.namespace, "name": name})
             }
-            Some(key) => {
+            About::Object(key, uid) => {
                 json!({"apiVersion": "v1", "kind": kind(key.kind), "namespace": *key.namespace, "name": *key.name, "uid": uid})
             }
-            None => json!({"apiVersion": "v1", "kind": "Node", "name": self.node, "uid": self.node}),
+            About::Node => json!({"apiVersion": "v1", "kind": "Node", "name": self.node, "uid": self.node}),
+            About::Gate => {
+                let uid = Some(self.obeyed.borrow().gate.clone()).filter(|uid| !uid.is_empty());
+                json!({"apiVersion": format!("{GROUP}/{VERSION}"), "kind": "NodeGate", "name": self.node, "uid": uid})
+            }
         };
-        let namespace = told.key.as_ref().map_or("default", |key| &key.namespace);
-        let name = told.key.as_ref().map_or(self.node.as_str(), |key| &key.name);
+        let (namespace, name) = match &told.about {
+            About::Object(key, _) => (&*key.namespace, &*key.name),
+            About::Node | About::Gate => ("default", self.node.as_str()),
+        };
         json!({
             "apiVersion": "v1", "kind": "Event",
             "metadata": {"namespace": namespace, "generateName": format!("{name}.")},
             "involvedObject": involved,
-            "reason": told.reason, "message": told.message, "type": if told.warning { "Warning" } else { "Normal" },
+            "reason": told.reason, "message": told.message, "type": if told.is_warning { "Warning" } else { "Normal" },
             "source": {"component": "safepoint", "host": self.node},
             "reportingComponent": "safepoint.dev/agent", "reportingInstance": self.node,
             "firstTimestamp": written(at), "lastTimestamp": written(at), "count": 1,
         })
+    }
+}
+
+/// One more waits; of too many, the oldest goes.
+fn put(waiting: &mut VecDeque<Value>, event: Value) {
+    waiting.push_back(event);
+    // The first may be on its way.
+    while waiting.len() > KEPT {
+        waiting.remove(1);
     }
 }
 
@@ -169,88 +215,5 @@ const fn kind(kind: Kind) -> &'static str {
         Kind::Pod | Kind::StaticPod => "Pod",
         Kind::ConfigMap => "ConfigMap",
         Kind::Secret => "Secret",
-    }
-}
-
-/// What an effect is to people, and the uid of what it is about.
-fn told(gate: &Gate, effect: &Effect) -> Option<(Told, Option<String>)> {
-    let of = |key: &Key, kind, reason, warning, message: String| {
-        let slot = gate.slots().get(key);
-        let uid = slot.and_then(|slot| slot.versions().last()).map(|version| version.uid.to_string());
-        let subject = key.to_string();
-        Some((Told { kind, key: Some(key.clone()), subject, reason, warning, message }, uid))
-    };
-    let of_node = |kind, subject: String, reason, warning, message: String| {
-        Some((Told { kind, key: None, subject, reason, warning, message }, None))
-    };
-    match effect {
-        Effect::Held { by: HeldBy::Predecessor, .. } => None,
-        Effect::Held { key, .. } => {
-            of(key, NoticeKind::Held, "UpgradeHeld", false, gate.explain(key).to_string())
-        }
-        Effect::NoLongerHeld { key } => of(
-            key,
-            NoticeKind::NoLongerHeld,
-            "UpgradeNoLongerHeld",
-            false,
-            format!("{key} is held no longer"),
-        ),
-        Effect::Admit(change) => {
-            let message = format!("{} of {} admitted", word(change.kind), change.key);
-            of(&change.key, NoticeKind::Admitted, "ChangeAdmitted", false, message)
-        }
-        Effect::ModeIs(mode) => {
-            let reason = match mode {
-                Mode::Open => "GateOpen",
-                Mode::Freezing => "GateFreezing",
-                Mode::Frozen => "GateFrozen",
-                Mode::Thawing => "GateThawing",
-            };
-            of_node(NoticeKind::Mode, "node".into(), reason, false, format!("the node is {mode}"))
-        }
-        Effect::GrantClosed(workload, end) => {
-            let (reason, message) = match end {
-                GrantEnd::Settled => {
-                    ("ReleaseSettled", format!("{workload} has settled on what was released"))
-                }
-                GrantEnd::Expired => {
-                    ("ReleaseExpired", format!("the release of {workload} ended before it had settled"))
-                }
-            };
-            of_node(
-                NoticeKind::ReleaseClosed,
-                workload.to_string(),
-                reason,
-                *end == GrantEnd::Expired,
-                message,
-            )
-        }
-        Effect::Alarm(alarm) => {
-            let (subject, reason, message) = match alarm {
-                Alarm::Orphaned(id) => (
-                    id.to_string(),
-                    "HoldOrphaned",
-                    format!("hold {id} has lost its holder and stays; somebody has to look"),
-                ),
-                Alarm::Overridden(id) => {
-                    (id.to_string(), "HoldOverridden", format!("hold {id} was overridden"))
-                }
-                Alarm::ReleaseExpired(workload) => (
-                    workload.to_string(),
-                    "ReleaseExpired",
-                    format!("the release of {workload} ended before it had settled"),
-                ),
-            };
-            of_node(NoticeKind::Alarm, subject, reason, true, message)
-        }
-        Effect::Discard { .. } | Effect::Answer(..) | Effect::Relist => None,
-    }
-}
-
-const fn word(change: safepoint_core::ChangeKind) -> &'static str {
-    match change {
-        safepoint_core::ChangeKind::Stop => "the end",
-        safepoint_core::ChangeKind::Update => "the update",
-        safepoint_core::ChangeKind::Start => "the start",
     }
 }

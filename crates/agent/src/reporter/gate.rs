@@ -18,8 +18,9 @@ use crate::overseer::Overseer;
 
 /// The name of the module.
 pub(crate) const NAME: &str = "gate-status";
-/// Changes come in bursts, and a fleet has many nodes: no more than one write in this time.
-const PACE: Duration = Duration::from_secs(1);
+/// Changes come in bursts, and a fleet has many nodes: no more than one write in this time. Whoever looks at a screen is to see
+/// what is held within a second.
+const PACE: Duration = Duration::from_millis(500);
 
 /// What the status has only at times. What is left out of a merge patch stays as it was, so these are taken out by name.
 const AT_TIMES: [&str; 13] = [

@@ -1,5 +1,7 @@
 //! The audit log, and what happens as it happens.
 
+use std::fmt;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +37,16 @@ pub struct LogLine {
     pub reason: Option<String>,
     /// SHA-256 over this line and the hash of the line before, in hexadecimal.
     pub hash: String,
+}
+
+impl fmt::Display for LogLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if let Some(by) = &self.by {
+            write!(f, ", by {by}")?;
+        }
+        self.reason.as_ref().map_or(Ok(()), |why| write!(f, ": {why}"))
+    }
 }
 
 /// Something that happened.

@@ -199,7 +199,7 @@ pub(crate) fn modules(modules: &[ModuleStatus], now: Timestamp) -> Table {
 /// A line of the audit log.
 pub(crate) fn log_line(line: &LogLine, wide: bool) -> String {
     let hash = if wide { format!("  {}", line.hash) } else { String::new() };
-    let said = words::clean(&format!("{}{hash}", words::said(line)));
+    let said = words::clean(&format!("{line}{hash}"));
     let quiet = style::QUIET;
     format!("{quiet}{:>5}  {}{quiet:#}  {said}", line.number, line.at.0)
 }

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use safepoint_api::WorkloadRef;
-use safepoint_api::local::LogLine;
 use safepoint_api::node_gate::{Change, HeldChange, Hold, OnExpiry, Scope, ScopeKind};
 
 use super::age;
@@ -75,13 +74,6 @@ pub(crate) const fn change(change: Change) -> &'static str {
         Change::Stop => "stop",
         Change::Config => "config",
     }
-}
-
-/// Who did what and why, as the audit log has it.
-pub(crate) fn said(line: &LogLine) -> String {
-    let by = line.by.as_ref().map_or_else(String::new, |by| format!(", by {by}"));
-    let why = line.reason.as_ref().map_or_else(String::new, |why| format!(": {why}"));
-    format!("{}{by}{why}", line.what)
 }
 
 /// What others wrote, on one line and without anything that a terminal would obey.

@@ -73,7 +73,7 @@ fn about(model: &Model, item: &Item) -> Option<Said> {
             }
             Item::Line(number) => {
                 let line = here.log.iter().find(|line| line.number == *number)?;
-                let mut said = Said::of(&words::said(line));
+                let mut said = Said::of(&line.to_string());
                 said.fact("Line", &line.number.to_string());
                 said.fact("At", &line.at.0.to_string());
                 said.fact("Hash", &line.hash);

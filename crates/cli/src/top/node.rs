@@ -72,7 +72,7 @@ impl Here {
         }
         let mut log = Table::new(["AT", "NUMBER", "WHAT"]);
         for line in &self.log {
-            log.row([time(line.at.0).into(), line.number.to_string().into(), words::said(line).into()]);
+            log.row([time(line.at.0).into(), line.number.to_string().into(), line.to_string().into()]);
         }
         let notices = self.notices.iter().map(|(number, _)| Item::Notice(*number));
         let lines = self.log.iter().map(|line| Item::Line(line.number));

@@ -109,6 +109,10 @@ fn a_node_that_was_given_up_while_frozen_loses_nothing_when_it_is_back() {
     node.apply(&pod);
     node.wait_ready("rover", 1);
     node.safepoint(&["node", "freeze", "--reason", "in flight", "--when-settled"]);
+    node.wait("kubectl describes the gate with what was put on record", || {
+        let text = node.kubectl(&["describe", "nodegate", "node"]);
+        text.lines().any(|line| line.contains("Recorded") && line.ends_with(": in flight")).then_some(())
+    });
     let before = node.running("rover");
     // Where every node is away, the cluster blames itself and gives up nobody.
     let other = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "other"}});

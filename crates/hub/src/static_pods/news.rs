@@ -28,6 +28,8 @@ pub(crate) struct News {
 /// What has been told.
 #[derive(Default)]
 pub(crate) struct Told {
+    /// Whoever looked before has told what the first look finds.
+    is_known: bool,
     standing: Option<(Revision, Verdict)>,
     /// The last failed attempt of each node at the revision.
     failures: HashMap<Text, u32>,
@@ -38,9 +40,14 @@ pub(crate) struct Told {
 // === impl Told ===
 
 impl Told {
-    /// Says what is new. The first look tells nothing: what is there was there before this hub.
+    /// Of an object that a hub has looked at as it is now, or that is news itself.
+    pub(crate) fn new(is_known: bool) -> Self {
+        Self { is_known, ..Self::default() }
+    }
+
+    /// Says what is new.
     pub(crate) fn compare(&mut self, plan: &Plan, target: &Revision, generation: Option<i64>) -> Vec<News> {
-        let first = self.standing.is_none();
+        let was_told = self.standing.is_none() && self.is_known;
         let mut news = Vec::new();
         let before = self.standing.replace((target.clone(), plan.verdict));
         let anew = before.as_ref().is_none_or(|(revision, _)| revision != target);
@@ -67,7 +74,7 @@ impl Told {
             let name = digest(&["more", target.as_str(), &plan.counts.failed.to_string()]);
             news.push(News { reason: "NodeUpgradeFailed", warning: true, text, name });
         }
-        if first {
+        if was_told {
             news.clear();
         }
         news
@@ -136,8 +143,15 @@ mod tests {
     }
 
     #[test]
+    fn one_that_nobody_has_looked_at_is_news() {
+        let (mut told, target) = (Told::new(false), Revision::from("new"));
+        assert_eq!(reasons(&told.compare(&planned(&["old"; 3], 0), &target, Some(1))), ["UpgradeStarted"]);
+        assert!(told.compare(&planned(&["old"; 3], 0), &target, Some(1)).is_empty());
+    }
+
+    #[test]
     fn what_has_changed_is_told_once() {
-        let (mut told, target) = (Told::default(), Revision::from("new"));
+        let (mut told, target) = (Told::new(true), Revision::from("new"));
         assert!(told.compare(&planned(&["old"; 3], 0), &target, Some(1)).is_empty(), "it was so before");
         assert!(told.compare(&planned(&["old"; 3], 0), &target, Some(1)).is_empty());
         let news = told.compare(&planned(&["old"; 3], 1), &target, Some(1));
@@ -151,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_fleet_that_fails_does_not_flood_the_cluster_with_events() {
-        let (mut told, target) = (Told::default(), Revision::from("new"));
+        let (mut told, target) = (Told::new(true), Revision::from("new"));
         told.compare(&planned(&["old"; 100], 0), &target, Some(1));
         let news = told.compare(&planned(&["old"; 100], 50), &target, Some(1));
         assert_eq!(news.len(), ONE_BY_ONE + 1);

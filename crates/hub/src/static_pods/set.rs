@@ -75,6 +75,7 @@ impl Set {
     pub(crate) fn new(object: &StaticPod) -> Self {
         let meta = &object.metadata;
         let text = |text: &Option<String>| Text::from(text.as_deref().unwrap_or_default());
+        let observed = object.status.as_ref().and_then(|status| status.observed_generation);
         let mut set = Self {
             namespace: text(&meta.namespace),
             name: text(&meta.name),
@@ -90,7 +91,7 @@ impl Set {
             view: View::default(),
             started: Started::default(),
             started_in: 0,
-            told: Told::default(),
+            told: Told::new(observed.is_some() && observed == meta.generation),
             trouble: None,
             dirty: true,
             again: None,
