@@ -202,7 +202,7 @@ impl Open<'_> {
         let (told, synced) = (Arc::clone(&self.told), self.door.link.is_synced());
         let gates = self.door.seen.gates();
         let shown = self.look(move |gate, journal| Shown::new(gate, journal, &told, synced, &gates)).await?;
-        let Shown { mut told, pods } = shown.map_err(Fault::transient)?;
+        let Shown { mut told, pods, believed } = shown.map_err(Fault::transient)?;
         for pod in pods {
             let uid = Uid::from(pod.uid.as_str());
             let lacks = told.pods.get(&uid).is_some_and(|pod| pod.lacks_configs);
@@ -216,6 +216,9 @@ impl Open<'_> {
         }
         self.told = Arc::new(told);
         self.forget_ended();
+        for event in self.healths.corrected(&believed) {
+            self.bring(event, Vec::new()).await?;
+        }
         self.report_configs().await
     }
 

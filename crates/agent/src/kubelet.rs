@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use safepoint_core::{Blocker, BlockerReason, Event, Gate, Key, PartName, Subject};
+use safepoint_core::{Blocker, BlockerReason, Event, Gate, Key, PartName, Subject, Uid};
 use safepoint_relay::{Client, ListenError, Listener, Source, Upstream};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
@@ -50,7 +50,7 @@ use answer::Counter;
 use front::Front;
 use look::{Known, Look, LookError};
 use mounted::Volumes;
-use said::Said;
+use said::{Said, Word};
 use shown::{Facing, Plan, Shown};
 use spare::{ABSENT, KEPT, Spare};
 use spares::Spares;
@@ -316,11 +316,8 @@ impl Working<'_> {
 
     /// Kept, then shown, then told.
     async fn carry_out(&mut self, plan: Plan) -> Result<(), Fault> {
-        let Plan { rows, words, steps, events, is_incomplete: _ } = plan;
-        self.keep(rows).await?;
-        for (uid, word) in words {
-            self.said.set(&uid, word);
-        }
+        let Plan { words, steps, events, is_incomplete: _ } = plan;
+        self.remember(words).await?;
         let is_news = !steps.is_empty();
         self.front.apply(steps);
         if is_news {
@@ -328,6 +325,24 @@ impl Working<'_> {
             tokio::task::yield_now().await;
         }
         self.tell(events).await
+    }
+
+    /// Remembers the door's own part of what is known of pods. The kubelet may have said the rest anew meanwhile.
+    async fn remember(&self, words: Vec<(Uid, Word)>) -> Result<(), Fault> {
+        if words.is_empty() {
+            return Ok(());
+        }
+        let _turn = self.said.turn().await;
+        let merged = words.into_iter().map(|(uid, Word { nudges, replaced, .. })| {
+            let word = Word { nudges, replaced, ..self.said.word(&uid) };
+            (uid, word)
+        });
+        let merged: Vec<(Uid, Word)> = merged.collect();
+        self.keep(merged.iter().map(|(uid, word)| word.row(uid)).collect()).await?;
+        for (uid, word) in merged {
+            self.said.set(&uid, word);
+        }
+        Ok(())
     }
 
     async fn keep_adoption(&mut self) -> Result<(), Fault> {
@@ -370,7 +385,10 @@ impl Working<'_> {
             (true, false) => (self.looks + 1, self.next_nudge),
         };
         let plan = self.shown.settle(checked, is_time, &self.said);
-        self.carry_out(plan).await
+        let is_news = !plan.events.is_empty();
+        self.carry_out(plan).await?;
+        // What the gate has heard of is not looked for again.
+        if is_news { self.look_again().await } else { Ok(()) }
     }
 
     /// The gate knows nothing of how anything is.

@@ -200,8 +200,10 @@ impl<'a> Round<'a> {
                     let all = matches!(&event, Event::Observed { complete, .. } if complete.contains(&Kind::ConfigMap) || complete.contains(&Kind::Secret));
                     let is_adopted = self.adopt(&event, &bodies).await?;
                     self.uplink.desk.bring(event, bodies).await.map_err(Fault::transient)?;
-                    // The door opens on a look at the gate, which comes after this.
                     if let Some(adoption) = self.uplink.adoption.as_ref().filter(|_| is_adopted) {
+                        // The door opens on a look at the gate. One at a gate that has not heard of it yet would show a
+                        // kubelet nothing at all.
+                        self.uplink.desk.keep(Vec::new()).await.map_err(Fault::transient)?;
                         adoption.set(Takeover::Done);
                     }
                     if all {
@@ -244,9 +246,10 @@ fn known(gate: &Gate) -> Known {
     for (key, slot) in gate.slots() {
         if key.kind.runs() {
             known.pods.extend(slot.versions().map(|version| version.uid.clone()));
-        } else if let Some(version) =
-            slot.wanted.as_ref().or(slot.applied.as_ref().map(|applied| &applied.version))
-        {
+        } else if let Some(version) = slot.wanted.as_ref().or_else(|| {
+            let applied = slot.applied.as_ref().filter(|_| !slot.is_ending());
+            applied.map(|applied| &applied.version)
+        }) {
             known.configs.insert(key.clone(), version.clone());
         }
     }

@@ -86,6 +86,15 @@ pub struct Applied {
     pub version: Version,
     /// How far the machine is with it.
     pub stage: Stage,
+    /// A pod that was seen to run, at this version or at one before it: nothing that comes for it now is what it waits for to
+    /// start.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub has_run: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it")]
+const fn is_not(it: &bool) -> bool {
+    !*it
 }
 
 /// How far the machine is with an admitted version.

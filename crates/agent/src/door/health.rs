@@ -51,6 +51,13 @@ impl Healths {
         self.pods.iter().map(|(uid, pod)| reported(uid, pod)).collect()
     }
 
+    /// What was reported and is not believed: it was given anew, in the version that it had, and nothing else would tell of it.
+    pub(super) fn corrected(&mut self, believed: &BTreeMap<Key, Health>) -> Vec<Event> {
+        self.arrived.retain(|key, _| believed.get(key) == Some(&Health::Ready));
+        let doubted = |pod: &Pod| believed.get(&pod.key).is_some_and(|health| *health != pod.health);
+        self.pods.iter().filter(|(_, pod)| doubted(pod)).map(|(uid, pod)| reported(uid, pod)).collect()
+    }
+
     /// Which configuration has newly arrived: everybody who was given it shows it.
     pub(super) fn configs(&mut self, told: &Told) -> Vec<Event> {
         let mut events = Vec::new();
@@ -96,4 +103,31 @@ impl Healths {
 fn reported(uid: &Uid, pod: &Pod) -> Event {
     let digest = Digest::from(pod.version.as_str());
     Event::Reported { key: pod.key.clone(), uid: uid.clone(), digest, health: pod.health }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_anew_in_the_version_that_it_had_is_reported_again() {
+        let (config, pod) = (Key::config_map("default", "maps"), Key::pod("default", "rover"));
+        let rover =
+            Pod { key: pod.clone(), version: "v1".into(), health: Health::Ready, configs: BTreeMap::new() };
+        let mut healths = Healths {
+            pods: BTreeMap::from([(Uid::from("u1"), rover)]),
+            arrived: BTreeMap::from([(config.clone(), "u2/d".into())]),
+        };
+        let ready = BTreeMap::from([(config.clone(), Health::Ready), (pod.clone(), Health::Ready)]);
+        assert_eq!(healths.corrected(&ready), []);
+        assert_eq!(healths.arrived.len(), 1);
+
+        let anew = BTreeMap::from([(config, Health::Starting), (pod.clone(), Health::Starting)]);
+        let (uid, digest) = (Uid::from("u1"), Digest::from("v1"));
+        assert_eq!(
+            healths.corrected(&anew),
+            [Event::Reported { key: pod, uid, digest, health: Health::Ready }]
+        );
+        assert!(healths.arrived.is_empty(), "so that its arrival is reported again");
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use safepoint_core::{Applied, Gate, Key, Kind, Stage, Uid, Version};
+use safepoint_core::{Applied, Gate, Health, Key, Kind, Stage, Uid, Version};
 use safepoint_runtime::{Config, ConfigKey, ConfigKind, Configs, Wanted};
 use serde_json::{Value, json};
 
@@ -43,6 +43,8 @@ pub(super) struct Shown {
     pub(super) told: Told,
     /// What is new of it.
     pub(super) pods: Vec<Wanted>,
+    /// How the gate takes what was delivered to be. It may have been given anew since it was last shown.
+    pub(super) believed: BTreeMap<Key, Health>,
 }
 
 /// Why it cannot be shown.
@@ -65,10 +67,14 @@ impl Shown {
         gates: &BTreeMap<Uid, Gates>,
     ) -> Result<Self, ShowError> {
         let mut told = Told::default();
+        let mut believed = BTreeMap::new();
         for (key, applied) in
             gate.slots().iter().filter_map(|(key, slot)| Some((key, slot.applied.as_ref()?)))
         {
             let version = &applied.version;
+            if let Stage::Delivered(health) = applied.stage {
+                believed.insert(key.clone(), health);
+            }
             if key.kind.runs() {
                 continue;
             }
@@ -112,7 +118,7 @@ impl Shown {
             }
             told.pods.insert(applied.version.uid.clone(), pod);
         }
-        Ok(Self { told, pods })
+        Ok(Self { told, pods, believed })
     }
 }
 

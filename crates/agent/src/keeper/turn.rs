@@ -141,7 +141,8 @@ impl Keeper {
     /// Durable first, then visible.
     pub(super) fn finish(&mut self) -> Result<Vec<Effect>, CommitError> {
         let commit = std::mem::take(&mut self.commit);
-        self.changed |= commit.records.iter().any(|record| matches!(record, Record::Slot(..)));
+        let is_changed = commit.records.iter().any(|record| matches!(record, Record::Slot(..)));
+        self.changed |= is_changed;
         self.recorded |= commit.records.iter().any(|record| matches!(record, Record::Audit(_)));
         if !commit.records.is_empty() || !commit.answers.is_empty() {
             let begun = Instant::now();
@@ -151,7 +152,8 @@ impl Keeper {
         self.facts.take(&self.gate, &self.effects);
         faults::point("keeper: before the answers");
         let is_news = self.effects.iter().any(|effect| !matches!(effect, Effect::Answer(..)));
-        if std::mem::take(&mut self.look_again) || is_news {
+        // That the cluster has no object any more for something that is held shows in its record alone.
+        if std::mem::take(&mut self.look_again) || is_news || is_changed {
             let Self { standing, gate, journal, .. } = self;
             standing.retain_mut(|look| look(gate, journal));
         }

@@ -179,6 +179,7 @@ impl Counter {
 
     /// Remembers what nobody else would: how a pod does that the cluster has no object for, and that one is over.
     async fn remember(&self, key: &Key, facts: &Facts, change: &Value) -> Result<(), Response<Body>> {
+        let _turn = self.said.turn().await;
         let word = self.said.word(&facts.uid);
         let is_over = word.is_over || mask::is_over(&change["status"]);
         if !facts.is_private && is_over == word.is_over {

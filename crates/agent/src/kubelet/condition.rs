@@ -55,11 +55,22 @@ pub(super) fn health(shown: &Traits, replaced: &Replaced, status: &Value) -> Opt
     };
     if waits_for(&["ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"]) {
         Some(Health::Pulling)
-    } else if containers(status).next().is_none() || waits_for(&["ContainerCreating", "PodInitializing"]) {
+    } else if !has_run(status) || waits_for(&["ContainerCreating", "PodInitializing"]) {
         Some(Health::Starting)
     } else {
         Some(Health::Unready)
     }
+}
+
+/// Whether one of its containers has ever run. One that lacks its configuration waits for it, whatever word a kubelet has for that.
+fn has_run(status: &Value) -> bool {
+    let mut containers = status["containerStatuses"].as_array().into_iter().flatten();
+    containers.any(|container| {
+        !container["state"]["running"].is_null()
+            || !container["state"]["terminated"].is_null()
+            || !container["lastState"]["terminated"].is_null()
+            || container["restartCount"].as_u64().is_some_and(|restarts| restarts > 0)
+    })
 }
 
 /// The running containers of a pod that another version of it replaces, with the ids that they have now. Those that have
@@ -182,7 +193,10 @@ mod tests {
         assert_eq!(of(&json!({"phase": "Pending"})), Some(Health::Starting));
         assert_eq!(of(&waiting("ContainerCreating")), Some(Health::Starting));
         assert_eq!(of(&waiting("ImagePullBackOff")), Some(Health::Pulling));
-        assert_eq!(of(&waiting("CrashLoopBackOff")), Some(Health::Unready));
+        assert_eq!(of(&waiting("CreateContainerConfigError")), Some(Health::Starting));
+        let mut crashed = waiting("CrashLoopBackOff");
+        crashed["containerStatuses"][0]["restartCount"] = json!(1);
+        assert_eq!(of(&crashed), Some(Health::Unready));
         assert_eq!(of(&json!({"phase": "Failed"})), Some(Health::Finished));
         assert_eq!(of(&json!({"phase": "Succeeded"})), Some(Health::Finished));
     }

@@ -34,6 +34,8 @@ pub(super) struct Word {
 pub(super) struct Said {
     inner: Mutex<Inner>,
     changes: watch::Sender<()>,
+    /// Who has it may read a word, keep it and set it.
+    turn: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -69,6 +71,11 @@ impl Said {
 
     pub(super) fn word(&self, uid: &Uid) -> Word {
         self.lock().words.get(uid).cloned().unwrap_or_default()
+    }
+
+    /// Waits until nobody else is between reading a word and setting it: the last one would undo what the other has said.
+    pub(super) async fn turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.turn.lock().await
     }
 
     /// Remembers it. Its row has to be on disk by now.

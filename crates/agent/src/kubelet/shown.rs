@@ -13,7 +13,6 @@ use super::look::{self, Known, Look};
 use super::mask::{self, End};
 use super::mounted::Volumes;
 use super::said::{Said, Word};
-use super::spare::Keep;
 use crate::seen::SeenPod;
 use crate::version::{self, Data};
 
@@ -59,7 +58,7 @@ struct Config {
 /// What has to be done, in this order.
 #[derive(Default)]
 pub(super) struct Plan {
-    pub(super) rows: Vec<Keep>,
+    /// What the door itself has to remember of pods; the rest of each word is the kubelet's.
     pub(super) words: Vec<(Uid, Word)>,
     pub(super) steps: Vec<Step>,
     pub(super) events: Vec<Event>,
@@ -92,6 +91,19 @@ pub(super) struct Checked {
     pub(super) late: Vec<Uid>,
 }
 
+// === impl Facing ===
+
+impl Facing<'_> {
+    /// The newest status of a pod.
+    fn newest(&self, uid: &Uid, is_private: bool, word: &Word) -> Option<Arc<str>> {
+        let live = self.seen.get(uid).and_then(|seen| seen.status.clone());
+        // While the cluster cannot be told, or has nothing to be told about, the kubelet's own word is the newest.
+        let untold = self.said.untold(uid).filter(|_| !self.is_connected);
+        let own = word.status.clone().filter(|_| is_private || live.is_none());
+        untold.or(own).or(live)
+    }
+}
+
 // === impl Shown ===
 
 impl Shown {
@@ -111,7 +123,7 @@ impl Shown {
     /// Takes up a look at the gate.
     pub(super) fn take(&mut self, look: Look, facing: Facing<'_>) -> Plan {
         let mut plan = Plan::default();
-        self.take_configs(look.configs, &mut plan);
+        let unread = self.take_configs(look.configs, &mut plan);
         let admitted: BTreeSet<Key> = look.pods.iter().map(|pod| pod.key.clone()).collect();
         for key in self.pods.keys().filter(|key| !admitted.contains(*key)).cloned().collect::<Vec<_>>() {
             self.pods.remove(&key);
@@ -119,7 +131,10 @@ impl Shown {
         }
         for pod in look.pods {
             let is_this = |shown: &Pod| (&shown.uid, &shown.digest) == (&pod.uid, &pod.digest);
-            if pod.body.is_none() && !self.pods.get(&pod.key).is_some_and(is_this) {
+            let is_shown = self.pods.get(&pod.key).is_some_and(|shown| shown.uid == pod.uid);
+            // One that starts must not find less than was admitted with it.
+            let lacks = !is_shown && pod.uses.iter().any(|used| unread.contains(used));
+            if lacks || (pod.body.is_none() && !self.pods.get(&pod.key).is_some_and(is_this)) {
                 plan.is_incomplete = true;
                 continue;
             }
@@ -154,7 +169,9 @@ impl Shown {
         self.pods.insert(key, next);
     }
 
-    fn take_configs(&mut self, configs: Vec<look::Config>, plan: &mut Plan) {
+    /// Returns what is to be shown and has to be read first.
+    fn take_configs(&mut self, configs: Vec<look::Config>, plan: &mut Plan) -> BTreeSet<Key> {
+        let mut unread = BTreeSet::new();
         let admitted: BTreeSet<Key> = configs.iter().map(|config| config.key.clone()).collect();
         let gone: Vec<Key> = self.configs.keys().filter(|key| !admitted.contains(*key)).cloned().collect();
         for key in gone {
@@ -175,6 +192,7 @@ impl Shown {
             let is_this = |old: &Config| (&old.uid, &old.digest) == (&uid, &digest);
             if body.is_none() && !(is_ending && old.is_some_and(is_this)) {
                 plan.is_incomplete = true;
+                unread.insert(key);
                 continue;
             }
             let object = body.and_then(|body| serde_json::from_slice::<Value>(&body).ok());
@@ -193,6 +211,7 @@ impl Shown {
                 None => {}
             }
         }
+        unread
     }
 
     /// A static pod may have the name of a pod that is kept; that one stays.
@@ -241,12 +260,11 @@ impl Shown {
             (true, None) => Some(End::of(asked.map(|asked| parse(&asked)).as_ref(), &object, now)),
         };
         if let Some(old) = old.filter(|old| old.digest != digest) {
-            let live = facing.seen.get(&uid).and_then(|pod| pod.status.as_deref());
-            let status: Value = live.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+            let newest = facing.newest(&uid, is_private, word).or_else(|| old.status.clone());
+            let status: Value = newest.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
             let replaced = condition::replaced(&parse(&old.body), &object, &status);
             if replaced != word.replaced {
                 word.replaced = replaced;
-                plan.rows.push(word.row(&uid));
                 plan.words.push((uid.clone(), word.clone()));
             }
         }
@@ -310,7 +328,6 @@ impl Shown {
             let mut word = said.word(&pod.uid);
             word.nudges += 1;
             pod.nudges = word.nudges;
-            plan.rows.push(word.row(&pod.uid));
             plan.words.push((pod.uid.clone(), word));
             let status: Option<Value> =
                 pod.status.as_deref().and_then(|text| serde_json::from_str(text).ok());
@@ -325,11 +342,7 @@ impl Shown {
 impl Pod {
     /// Brings the status up to date.
     fn refresh(&mut self, word: &Word, facing: Facing<'_>) {
-        let live = facing.seen.get(&self.uid).and_then(|seen| seen.status.clone());
-        // While the cluster cannot be told, or has nothing to be told about, the kubelet's own word is the newest.
-        let untold = facing.said.untold(&self.uid).filter(|_| !facing.is_connected);
-        let own = word.status.clone().filter(|_| self.is_private || live.is_none());
-        let Some(text) = untold.or(own).or(live) else { return };
+        let Some(text) = facing.newest(&self.uid, self.is_private, word) else { return };
         let source = (text, word.is_over);
         if self.source.as_ref() == Some(&source) {
             return;

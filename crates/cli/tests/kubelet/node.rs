@@ -72,6 +72,17 @@ impl Node {
         self.world.start_kubelet(&self.kubeconfig).unwrap();
     }
 
+    /// Waits until the kubelet says itself that it has these pods: a Node may be ready by what the last one has said.
+    pub(super) fn wait_kubelet_has(&self, pods: &[&str]) {
+        self.wait("the kubelet has its pods", || {
+            let said = self.world.run(&["get", "--raw", "/api/v1/nodes/node/proxy/pods"]).ok()?;
+            let said: Value = serde_json::from_str(&said).ok()?;
+            let items = said["items"].as_array()?;
+            let has = |name: &&str| items.iter().any(|pod| pod["metadata"]["name"] == **name);
+            pods.iter().all(has).then_some(())
+        });
+    }
+
     /// Waits until the agent answers.
     pub(super) fn wait_for_agent(&mut self) {
         let socket = socket(&self.world);

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 
 use super::node::{Node, Running, bare_pod, held};
 
+const PODS: [&str; 5] = ["reader", "leaving", "forced", "changing", "plain"];
+
 /// A node on which a start, an end, an end that was forced, a change in place and a change of configuration are held.
 fn full_of_holds() -> Node {
     let node = Node::new();
@@ -16,10 +18,10 @@ fn full_of_holds() -> Node {
     reader["spec"]["containers"][0]["volumeMounts"] = json!([{"name": "maps", "mountPath": "/etc/maps"}]);
     reader["spec"]["volumes"] = json!([{"name": "maps", "configMap": {"name": "maps"}}]);
     node.apply(&reader);
-    for name in ["leaving", "forced", "changing", "plain"] {
+    for name in &PODS[1..] {
         node.apply(&bare_pod(name, "v1", held()));
     }
-    for name in ["reader", "leaving", "forced", "changing", "plain"] {
+    for name in PODS {
         node.wait_ready(name, 1);
     }
     node.apply(&bare_pod("coming", "v1", json!({"edge.kubeedge.io/hold-upgrade": "true"})));
@@ -57,6 +59,7 @@ fn nothing_changes_whoever_is_restarted_and_all_of_it_is_released_correctly_afte
     node.world.stop_kubelet().unwrap();
     node.start_kubelet();
     node.world.wait_node_ready().unwrap();
+    node.wait_kubelet_has(&PODS);
     assert_unchanged(&node, &before, "after the agent and the kubelet were restarted");
 
     // The kubelet comes up first, and finds nobody.
@@ -66,6 +69,7 @@ fn nothing_changes_whoever_is_restarted_and_all_of_it_is_released_correctly_afte
     node.agent.start_again().unwrap();
     node.wait_for_agent();
     node.world.wait_node_ready().unwrap();
+    node.wait_kubelet_has(&PODS);
     assert_unchanged(&node, &before, "after the kubelet came up without the agent");
 
     node.world.control_plane_mut().stop(Part::ApiServer).unwrap();
@@ -81,6 +85,7 @@ fn nothing_changes_whoever_is_restarted_and_all_of_it_is_released_correctly_afte
     node.world.control_plane_mut().resume(Part::ApiServer).unwrap();
     node.wait("the cluster is back", || (node.status()["uplink"]["connected"] == true).then_some(()));
     node.world.wait_node_ready().unwrap();
+    node.wait_kubelet_has(&PODS);
     assert_unchanged(&node, &before, "after the cluster was away, and hung");
     assert_eq!(sorted(node.held()), held_before);
     assert_eq!(node.kubectl(&["exec", "plain", "--", "cat", "/image"]).trim(), "v1");

@@ -30,11 +30,14 @@ impl Gate {
         if let (ChangeKind::Start, Some(workload)) = (change, &told.workload) {
             self.remember_install(turn, workload, &told.revision);
         }
-        self.change_slot(turn, key, |slot| match change {
-            ChangeKind::Start | ChangeKind::Update => {
-                slot.applied = Some(Applied { version: told, stage: Stage::Delivered(Health::Starting) });
-            }
-            ChangeKind::Stop => slot.applied = Some(Applied { version: told, stage: Stage::Ending }),
+        self.change_slot(turn, key, |slot| {
+            let stage = match change {
+                ChangeKind::Start | ChangeKind::Update => Stage::Delivered(Health::Starting),
+                ChangeKind::Stop => Stage::Ending,
+            };
+            let has_run =
+                change != ChangeKind::Start && slot.applied.as_ref().is_some_and(|applied| applied.has_run);
+            slot.applied = Some(Applied { version: told, stage, has_run });
         });
     }
 

@@ -155,11 +155,12 @@ impl Gate {
             .filter(move |(pod, _)| change != ChangeKind::Start || !self.is_waiting_to_start(pod))
     }
 
-    /// Whether a pod is known not to run yet. One that is merely not ready runs, and one that nobody has reported may.
+    /// Whether a pod is known not to run yet. One that is merely not ready runs, one that nobody has reported may, and one that
+    /// begins anew after an update, a crash or a start of the machine has its configuration.
     fn is_waiting_to_start(&self, pod: &Key) -> bool {
         let applied = self.slots.get(pod).and_then(|slot| slot.applied.as_ref());
         applied.is_some_and(|applied| {
-            matches!(applied.stage, Stage::Delivered(Health::Starting | Health::Pulling))
+            !applied.has_run && matches!(applied.stage, Stage::Delivered(Health::Starting | Health::Pulling))
         })
     }
 

@@ -33,7 +33,8 @@ impl Gate {
             }
             self.change_slot(turn, &key, |slot| {
                 slot.wanted.get_or_insert_with(|| version.clone());
-                slot.applied = Some(Applied { version, stage: Stage::Delivered(Health::Unknown) });
+                let stage = Stage::Delivered(Health::Unknown);
+                slot.applied = Some(Applied { version, stage, has_run: key.kind == Kind::Pod });
             });
         }
     }
@@ -65,7 +66,8 @@ impl Gate {
             if !is_newer {
                 slot.wanted = Some(version.clone());
             }
-            slot.applied = Some(Applied { version, stage: Stage::Delivered(Health::Unknown) });
+            let stage = Stage::Delivered(Health::Unknown);
+            slot.applied = Some(Applied { version, stage, has_run: false });
         });
     }
 
@@ -191,9 +193,12 @@ impl Gate {
             return;
         }
         let late = self.guards(Guard::DropLateReports);
+        let runs = matches!(health, Health::Ready | Health::Unready | Health::Finished);
         self.change_slot(turn, key, |slot| {
-            if let Some(Applied { version, stage: Stage::Delivered(known) }) = &mut slot.applied
-                && (version.digest == *digest || !late)
+            let Some(applied) = &mut slot.applied else { return };
+            applied.has_run |= runs && key.kind == Kind::Pod;
+            if let Stage::Delivered(known) = &mut applied.stage
+                && (applied.version.digest == *digest || !late)
             {
                 *known = health;
             }

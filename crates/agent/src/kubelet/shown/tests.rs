@@ -22,12 +22,30 @@ fn config(body: Option<&str>) -> look::Config {
     }
 }
 
+fn pod() -> look::Pod {
+    look::Pod {
+        key: Key::pod("default", "rover"),
+        uid: "p".into(),
+        digest: "d".into(),
+        is_ending: false,
+        health: Some(Health::Starting),
+        is_private: false,
+        uses: Arc::from([key()]),
+        body: Some(Arc::from(r#"{"metadata":{"name":"rover"}}"#.as_bytes())),
+        asked: None,
+    }
+}
+
 fn take(shown: &mut Shown, configs: Vec<look::Config>) -> Plan {
+    take_with(shown, configs, Vec::new())
+}
+
+fn take_with(shown: &mut Shown, configs: Vec<look::Config>, pods: Vec<look::Pod>) -> Plan {
     let look = Look {
         is_sealed: false,
         is_adoption_wanted: false,
         has_any: true,
-        pods: Vec::new(),
+        pods,
         configs,
         judged: BTreeMap::new(),
         wall: Timestamp(0),
@@ -77,4 +95,13 @@ fn what_goes_back_to_a_version_that_is_shown_no_longer_is_read_again() {
     assert!(back.is_incomplete && back.steps.is_empty(), "what is shown is not what was admitted");
     let again = take(&mut shown, vec![config(Some(one))]);
     assert!(matches!(&*again.steps, [Step::Config(..)]) && !again.is_incomplete);
+}
+
+#[test]
+fn a_pod_that_starts_waits_for_configuration_that_has_to_be_read_first() {
+    let mut shown = Shown::default();
+    let plan = take_with(&mut shown, vec![config(None)], vec![pod()]);
+    assert!(plan.is_incomplete && plan.steps.is_empty(), "it would find nothing");
+    let plan = take_with(&mut shown, vec![config(Some(r#"{"data":{"ca.crt":"x"}}"#))], vec![pod()]);
+    assert!(matches!(&*plan.steps, [Step::Config(..), Step::Pod(..)]) && !plan.is_incomplete);
 }

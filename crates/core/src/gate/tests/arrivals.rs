@@ -120,6 +120,21 @@ fn new_configuration_of_a_pod_that_runs_is_held_however_that_pod_is() {
     assert_eq!(node.asks(&pilot(), release_pod(&cam)).admitted(), [start(&settings())]);
 }
 
+/// A pod that is updated in place, or whose image cannot be pulled again, is on its way as well, and has run before.
+#[test]
+fn new_configuration_of_a_pod_that_begins_anew_is_held() {
+    let cam = pod("robot", "cam").annotated().using([&settings()]);
+    let mut node = Node::running([&cam]);
+    let next = cam.clone().revision("b");
+    node.sees(&next);
+    assert_eq!(node.asks(&pilot(), release_pod(&cam)).admitted(), [update(&next)]);
+    assert_eq!(node.sees(&settings()).admitted(), NOTHING);
+    node.crashes();
+    for health in [Health::Starting, Health::Pulling] {
+        assert_eq!(node.reports(&next, health).admitted(), NOTHING, "{health:?}");
+    }
+}
+
 #[test]
 fn new_configuration_of_a_pod_that_is_not_ready_does_not_pass_the_barrier() {
     let cam = pod("robot", "cam").using([&settings()]);

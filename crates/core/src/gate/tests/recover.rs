@@ -30,7 +30,7 @@ fn what_was_found_running_is_neither_started_nor_stopped() {
     assert_eq!(node.step(adopted(&cam())).0, []);
     let applied = node.gate.slots()[&cam().key].applied.clone();
     let version = cam().version;
-    assert_eq!(applied, Some(Applied { version, stage: Stage::Delivered(Health::Unknown) }));
+    assert_eq!(applied, Some(Applied { version, stage: Stage::Delivered(Health::Unknown), has_run: true }));
     assert_eq!(node.lists([&cam()]).0, []);
 }
 
