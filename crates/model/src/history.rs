@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use safepoint_core::{Digest, HoldId, Key, Uid, Version};
+use safepoint_core::{ChangeKind, Digest, HoldId, Key, Uid, Version};
 
 use crate::setting::Setting;
 use crate::world::cluster::{config_key, number};
@@ -193,7 +193,18 @@ impl History {
     /// The workloads whose running pods use the ConfigMap.
     #[must_use]
     pub fn config_users(&self, setting: &Setting, machine: &Machine) -> BTreeSet<usize> {
-        let running = machine.view.keys().filter_map(workload_of);
-        running.filter(|workload| setting.plans[*workload].configured).collect()
+        Self::users(setting, machine.view.keys())
+    }
+
+    /// Those of them that it would change. One that has never run waits for what it starts with.
+    #[must_use]
+    pub fn changed_users(&self, setting: &Setting, machine: &Machine, change: ChangeKind) -> BTreeSet<usize> {
+        let view = machine.view.iter();
+        let changed = view.filter(|(_, shown)| change != ChangeKind::Start || shown.has_run);
+        Self::users(setting, changed.map(|(key, _)| key))
+    }
+
+    fn users<'a>(setting: &Setting, running: impl Iterator<Item = &'a Key>) -> BTreeSet<usize> {
+        running.filter_map(workload_of).filter(|workload| setting.plans[*workload].configured).collect()
     }
 }

@@ -125,7 +125,7 @@ pub fn invariant_nothing_held_is_admitted_unreleased(
     let (history, machine) = (&world.history, &world.machine);
     let covered = match workload_of(&change.key) {
         Some(workload) => BTreeSet::from([workload]),
-        None => history.config_users(setting, machine),
+        None => history.changed_users(setting, machine, change.kind),
     };
     let released = |workload: &usize| {
         history.releases.get(workload).filter(|release| is_released(world, release, change))
@@ -153,7 +153,8 @@ fn is_released(world: &World, release: &Release, change: &Change) -> bool {
         return false;
     }
     if workload_of(&change.key).is_none() {
-        return release.config.as_ref() == Some(&change.digest);
+        let told = (change.kind != ChangeKind::Stop).then_some(&change.digest);
+        return release.config.as_ref() == told;
     }
     let bound = release.bound;
     match change.kind {

@@ -37,6 +37,8 @@ pub struct Budget {
     pub pushes: u8,
     /// New versions of the ConfigMap.
     pub config_pushes: u8,
+    /// Times that the ConfigMap goes or comes back.
+    pub config_moves: u8,
     /// Objects taken out of the API by force while they are terminating.
     pub force_deletes: u8,
     /// Annotations put on or taken off without any other change.
@@ -118,6 +120,11 @@ impl Setting {
                 Budget { pushes: 1, config_pushes: 1, releases: 1, freezes: 1, crashes: 1, ..none },
             ),
             world(
+                "configuration that goes and comes back",
+                &[configured, reader],
+                Budget { config_moves: 2, releases: 1, freezes: 1, crashes: 1, ..none },
+            ),
+            world(
                 "a freeze that races with two upgrades",
                 &[plan(Style::NewName, false), plan(Style::InPlace, false)],
                 Budget { pushes: 2, freezes: 2, crashes: 1, late: 1, ..none },
@@ -185,6 +192,7 @@ impl Setting {
             budget: Budget {
                 pushes: many,
                 config_pushes: many,
+                config_moves: many,
                 force_deletes: many,
                 rearms: many,
                 stale: many,
@@ -209,6 +217,7 @@ impl fmt::Display for Budget {
         let bounds = [
             (self.pushes, "pushes"),
             (self.config_pushes, "config pushes"),
+            (self.config_moves, "config moves"),
             (self.force_deletes, "forced deletes"),
             (self.rearms, "annotations"),
             (self.stale, "stale sightings"),

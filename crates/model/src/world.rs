@@ -44,6 +44,8 @@ pub enum Action {
     Push(usize),
     /// Somebody changes the ConfigMap.
     PushConfig,
+    /// Somebody takes the ConfigMap away, or gives it back.
+    MoveConfig,
     /// A workload's controller takes one step.
     Control(usize),
     /// Somebody takes a terminating pod out of the API by force.
@@ -140,6 +142,7 @@ impl World {
                 before: None,
                 ending: false,
                 ready: true,
+                has_run: true,
             };
             world.machine.view.insert(key.clone(), shown);
             world.history.saw(&world.machine, key, Some(version.clone()));
@@ -187,6 +190,7 @@ impl World {
         match action {
             Action::Push(workload) => world.cluster.workloads[*workload].0 += 1,
             Action::PushConfig => world.cluster.config += 1,
+            Action::MoveConfig => world.cluster.has_config = !world.cluster.has_config,
             Action::Control(workload) => {
                 let ready = |key: &Key, uid: &_| {
                     self.machine.view.get(key).is_some_and(|shown| shown.uid == *uid && shown.ready)

@@ -16,6 +16,8 @@ pub struct Cluster {
     pub pods: BTreeMap<Key, ApiPod>,
     /// The version of the ConfigMap.
     pub config: u8,
+    /// Whether the ConfigMap is there.
+    pub has_config: bool,
     /// The next uid.
     pub uids: u8,
 }
@@ -67,7 +69,7 @@ impl Cluster {
     #[must_use]
     pub fn new(setting: &Setting) -> Self {
         let workloads = setting.plans.iter().map(|plan| (1, plan.annotated)).collect();
-        let mut cluster = Self { workloads, pods: BTreeMap::new(), config: 1, uids: 1 };
+        let mut cluster = Self { workloads, pods: BTreeMap::new(), config: 1, has_config: true, uids: 1 };
         for number in 0..setting.plans.len() {
             cluster.create(setting, number);
         }
@@ -135,6 +137,9 @@ impl Cluster {
     #[must_use]
     pub fn version(&self, setting: &Setting, key: &Key) -> Option<Version> {
         if *key == config_key() {
+            if !self.has_config {
+                return None;
+            }
             let digest = Digest::from(format!("c{}", self.config));
             return Some(version("uc", None, "c", digest, Timestamp(0)));
         }

@@ -24,6 +24,8 @@ pub struct Shown {
     pub ending: bool,
     /// Whether it is ready.
     pub ready: bool,
+    /// Whether it ever was.
+    pub has_run: bool,
 }
 
 // === impl Machine ===
@@ -35,9 +37,10 @@ impl Machine {
             ChangeKind::Start | ChangeKind::Update => {
                 let same = self.view.get(&change.key).filter(|shown| shown.uid == change.uid);
                 let before = same.map(|shown| shown.digest.clone());
+                let has_run = same.is_some_and(|shown| shown.has_run);
                 let (uid, digest) = (change.uid.clone(), change.digest.clone());
-                self.view
-                    .insert(change.key.clone(), Shown { uid, digest, before, ending: false, ready: false });
+                let shown = Shown { uid, digest, before, ending: false, ready: false, has_run };
+                self.view.insert(change.key.clone(), shown);
             }
             ChangeKind::Stop => {
                 if let Some(shown) = self.view.get_mut(&change.key) {
@@ -71,6 +74,9 @@ impl Machine {
                 }
                 Some(shown) if ending && !shown.ending => {
                     note(ChangeKind::Stop, key, &version.uid, &shown.digest);
+                }
+                Some(shown) if shown.ending && !ending => {
+                    note(ChangeKind::Start, key, &version.uid, &version.digest);
                 }
                 Some(shown) if shown.digest != version.digest => {
                     note(ChangeKind::Update, key, &version.uid, &version.digest);

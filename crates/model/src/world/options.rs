@@ -28,6 +28,9 @@ impl World {
         if left.config_pushes > 0 {
             actions.push(Action::PushConfig);
         }
+        if left.config_moves > 0 {
+            actions.push(Action::MoveConfig);
+        }
         if left.force_deletes > 0 {
             let terminating = self.cluster.pods.iter().filter(|(_, pod)| pod.deleting);
             actions.extend(terminating.map(|(key, _)| Action::ForceDelete(key.clone())));
@@ -98,6 +101,7 @@ impl World {
         let spent = match action {
             Action::Push(_) => Some(&mut left.pushes),
             Action::PushConfig => Some(&mut left.config_pushes),
+            Action::MoveConfig => Some(&mut left.config_moves),
             Action::ForceDelete(_) => Some(&mut left.force_deletes),
             Action::Rearm(_) => Some(&mut left.rearms),
             Action::Crash | Action::Reboot => Some(&mut left.crashes),

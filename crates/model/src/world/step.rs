@@ -77,7 +77,7 @@ impl World {
             Event::Ended { key, .. } => self.end(key),
             Event::Reported { key, digest, .. } => {
                 if let Some(shown) = self.machine.view.get_mut(key).filter(|shown| shown.digest == *digest) {
-                    shown.ready = true;
+                    (shown.ready, shown.has_run) = (true, true);
                     shown.before = None;
                 }
             }
@@ -145,7 +145,8 @@ impl World {
     fn end(&mut self, key: &Key) {
         if let Some(shown) = self.machine.view.remove(key) {
             self.history.armed.remove(&shown.uid);
-            self.history.known.retain(|_, known| known.uid != shown.uid);
+            // A pod that has ended does not come back; configuration may be given again.
+            self.history.known.retain(|known, it| !known.kind.runs() || it.uid != shown.uid);
             self.cluster.remove(key, &shown.uid);
         }
     }
