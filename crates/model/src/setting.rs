@@ -122,7 +122,7 @@ impl Setting {
             world(
                 "configuration that goes and comes back",
                 &[configured, reader],
-                Budget { config_moves: 2, releases: 1, freezes: 1, crashes: 1, ..none },
+                Budget { pushes: 1, config_moves: 2, releases: 1, freezes: 1, crashes: 1, ..none },
             ),
             world(
                 "a freeze that races with two upgrades",
