@@ -106,6 +106,47 @@ pub mod deferral {
     pub const NODE_HELD: &str = "NodeHeld";
 }
 
+/// Reasons of Events. Those about pods, ConfigMaps, Secrets, the Node and the NodeGate are written by the agent, those about
+/// StaticPods by the hub; both write [`UPGRADE_HELD`](event::UPGRADE_HELD), the hub about the workload.
+pub mod event {
+    /// A change waits; the message says why, and what would let it through.
+    pub const UPGRADE_HELD: &str = "UpgradeHeld";
+    /// A change waits no longer.
+    pub const UPGRADE_NO_LONGER_HELD: &str = "UpgradeNoLongerHeld";
+    /// A change was let through: the machine sees it now.
+    pub const CHANGE_ADMITTED: &str = "ChangeAdmitted";
+    /// Changes pass.
+    pub const GATE_OPEN: &str = "GateOpen";
+    /// The barrier of a freeze is up; what was under way may still finish.
+    pub const GATE_FREEZING: &str = "GateFreezing";
+    /// Nothing changes any more. The message says for whom and why.
+    pub const GATE_FROZEN: &str = "GateFrozen";
+    /// What was missed while frozen is being applied.
+    pub const GATE_THAWING: &str = "GateThawing";
+    /// What was released has settled.
+    pub const RELEASE_SETTLED: &str = "ReleaseSettled";
+    /// A release was over before what it let through had settled. A warning.
+    pub const RELEASE_EXPIRED: &str = "ReleaseExpired";
+    /// A hold has lost its holder and stays. A warning: somebody has to look.
+    pub const HOLD_ORPHANED: &str = "HoldOrphaned";
+    /// Somebody went over a hold. A warning.
+    pub const HOLD_OVERRIDDEN: &str = "HoldOverridden";
+    /// A line of the node's audit log: what, by whom and why.
+    pub const RECORDED: &str = "Recorded";
+    /// A revision of a static pod goes to its nodes.
+    pub const UPGRADE_STARTED: &str = "UpgradeStarted";
+    /// All nodes have it, and are well.
+    pub const UPGRADE_SUCCEEDED: &str = "UpgradeSucceeded";
+    /// Nodes have failed. A warning.
+    pub const UPGRADE_FAILED: &str = "UpgradeFailed";
+    /// Nothing more is started until somebody resumes it.
+    pub const UPGRADE_PAUSED: &str = "UpgradePaused";
+    /// Too many nodes have failed, or a canary: nothing more is started. A warning.
+    pub const UPGRADE_STOPPED: &str = "UpgradeStopped";
+    /// One node has failed; the message says how, and what follows. A warning.
+    pub const NODE_UPGRADE_FAILED: &str = "NodeUpgradeFailed";
+}
+
 /// Words on pods that take part in the lifecycle, beside KusionStack's.
 pub mod lifecycle {
     /// Label on a pod. Written by the hub, read by people: the phase of the pod in one word, for `kubectl get pods -L`. It goes

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use safepoint_api::names::safepoint::event;
 use safepoint_core::rollout::{Node, Plan, State, Verdict};
 use safepoint_core::{Revision, Text};
 
@@ -67,12 +68,12 @@ impl Told {
         for (node, attempts) in failed.iter().take(ONE_BY_ONE) {
             let name = digest(&["failed", target.as_str(), &node.name, &attempts.to_string()]);
             let text = format!("node {}: {node}", node.name);
-            news.push(News { reason: "NodeUpgradeFailed", warning: true, text, name });
+            news.push(News { reason: event::NODE_UPGRADE_FAILED, warning: true, text, name });
         }
         if failed.len() > ONE_BY_ONE {
             let text = format!("{} more nodes have failed: see the status", failed.len() - ONE_BY_ONE);
             let name = digest(&["more", target.as_str(), &plan.counts.failed.to_string()]);
-            news.push(News { reason: "NodeUpgradeFailed", warning: true, text, name });
+            news.push(News { reason: event::NODE_UPGRADE_FAILED, warning: true, text, name });
         }
         if was_told {
             news.clear();
@@ -96,11 +97,11 @@ fn standing(plan: &Plan, target: &Revision, generation: Option<i64>) -> Option<N
     let (reason, warning) = match plan.verdict {
         // Nothing to do is nothing to tell.
         Verdict::Success if plan.counts.total == 0 => return None,
-        Verdict::Success => ("UpgradeSucceeded", false),
-        Verdict::Upgrading => ("UpgradeStarted", false),
-        Verdict::Failed => ("UpgradeFailed", true),
-        Verdict::Paused => ("UpgradePaused", false),
-        Verdict::Stopped => ("UpgradeStopped", true),
+        Verdict::Success => (event::UPGRADE_SUCCEEDED, false),
+        Verdict::Upgrading => (event::UPGRADE_STARTED, false),
+        Verdict::Failed => (event::UPGRADE_FAILED, true),
+        Verdict::Paused => (event::UPGRADE_PAUSED, false),
+        Verdict::Stopped => (event::UPGRADE_STOPPED, true),
     };
     let generation = generation.unwrap_or_default().to_string();
     let counts = plan.counts;

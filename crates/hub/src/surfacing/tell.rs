@@ -11,6 +11,7 @@ use kube::core::NamespaceResourceScope;
 use kube::{Client, Resource, ResourceExt};
 use safepoint_api::names::kubeedge::condition::{HELD_UPGRADE, REASON_ACTIVE};
 use safepoint_api::names::safepoint::REASON_RELEASED;
+use safepoint_api::names::safepoint::event::UPGRADE_HELD;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -19,8 +20,6 @@ use crate::clock::Clock;
 use crate::event::{self, Told};
 use crate::seen::Carrier;
 
-/// Reason of the Event on a workload whose changes begin to be held.
-const EVENT_HELD: &str = "UpgradeHeld";
 /// Deployments are read in pages.
 const PAGE: u32 = 500;
 
@@ -110,7 +109,7 @@ impl Teller {
         let Some(about) = about else { return Ok(()) };
         let story = story(&about, summary);
         // It is what somebody wanted.
-        let told = Told { about, story, reason: EVENT_HELD, warning: false, text: summary.text.clone() };
+        let told = Told { about, story, reason: UPGRADE_HELD, warning: false, text: summary.text.clone() };
         told.tell(&self.client, self.clock.now()).await
     }
 
@@ -128,7 +127,7 @@ impl Teller {
 /// The same for the same beginning, so that a hub that is started again does not tell it again.
 fn story(about: &ObjectReference, summary: &Summary) -> String {
     let mut hasher = DefaultHasher::new();
-    (&about.kind, &about.uid, EVENT_HELD, summary.since.as_millisecond()).hash(&mut hasher);
+    (&about.kind, &about.uid, UPGRADE_HELD, summary.since.as_millisecond()).hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
 

@@ -1,6 +1,7 @@
 //! What is worth telling, in words. Pure.
 
 use safepoint_api::local::{LogLine, NoticeKind};
+use safepoint_api::names::safepoint::event;
 use safepoint_core::{Alarm, ChangeKind, Effect, Gate, GrantEnd, HeldBy, Key, Mode};
 use safepoint_nodeapi::view;
 
@@ -42,36 +43,37 @@ impl Told {
         match effect {
             Effect::Held { by: HeldBy::Predecessor, .. } => None,
             Effect::Held { key, .. } => {
-                of(key, NoticeKind::Held, "UpgradeHeld", false, gate.explain(key).to_string())
+                of(key, NoticeKind::Held, event::UPGRADE_HELD, false, gate.explain(key).to_string())
             }
             Effect::NoLongerHeld { key } => of(
                 key,
                 NoticeKind::NoLongerHeld,
-                "UpgradeNoLongerHeld",
+                event::UPGRADE_NO_LONGER_HELD,
                 false,
                 format!("{key} is held no longer"),
             ),
             Effect::Admit(change) => {
                 let message = format!("{} of {} admitted", word(change.kind), change.key);
-                of(&change.key, NoticeKind::Admitted, "ChangeAdmitted", false, message)
+                of(&change.key, NoticeKind::Admitted, event::CHANGE_ADMITTED, false, message)
             }
             Effect::ModeIs(mode) => {
                 let reason = match mode {
-                    Mode::Open => "GateOpen",
-                    Mode::Freezing => "GateFreezing",
-                    Mode::Frozen => "GateFrozen",
-                    Mode::Thawing => "GateThawing",
+                    Mode::Open => event::GATE_OPEN,
+                    Mode::Freezing => event::GATE_FREEZING,
+                    Mode::Frozen => event::GATE_FROZEN,
+                    Mode::Thawing => event::GATE_THAWING,
                 };
                 of_node(NoticeKind::Mode, "node".into(), reason, false, mode_in_words(gate, *mode))
             }
             Effect::GrantClosed(workload, end) => {
                 let (reason, message) = match end {
                     GrantEnd::Settled => {
-                        ("ReleaseSettled", format!("{workload} has settled on what was released"))
+                        (event::RELEASE_SETTLED, format!("{workload} has settled on what was released"))
                     }
-                    GrantEnd::Expired => {
-                        ("ReleaseExpired", format!("the release of {workload} ended before it had settled"))
-                    }
+                    GrantEnd::Expired => (
+                        event::RELEASE_EXPIRED,
+                        format!("the release of {workload} ended before it had settled"),
+                    ),
                 };
                 of_node(
                     NoticeKind::ReleaseClosed,
@@ -85,15 +87,15 @@ impl Told {
                 let (subject, reason, message) = match alarm {
                     Alarm::Orphaned(id) => (
                         id.to_string(),
-                        "HoldOrphaned",
+                        event::HOLD_ORPHANED,
                         format!("hold {id} has lost its holder and stays; somebody has to look"),
                     ),
                     Alarm::Overridden(id) => {
-                        (id.to_string(), "HoldOverridden", format!("hold {id} was overridden"))
+                        (id.to_string(), event::HOLD_OVERRIDDEN, format!("hold {id} was overridden"))
                     }
                     Alarm::ReleaseExpired(workload) => (
                         workload.to_string(),
-                        "ReleaseExpired",
+                        event::RELEASE_EXPIRED,
                         format!("the release of {workload} ended before it had settled"),
                     ),
                 };
@@ -112,7 +114,7 @@ impl Told {
         Self {
             about: About::Gate,
             subject: "node".to_owned(),
-            reason: "Recorded",
+            reason: event::RECORDED,
             is_warning: false,
             message,
         }
