@@ -52,9 +52,15 @@ pub(super) fn a_dashboard_can_be_switched_off(shop: &Shop) -> Result<()> {
         (with(r#"{"enabled":true,"tlsSecret":""}"#)?, with(r#"{"enabled":true,"tlsSecret":"web"}"#)?);
     let everybody = ["--dashboard-address=0.0.0.0:8444", "secretName: web", "targetPort: dashboard"];
     for part in everybody {
-        ensure!(secured.contains(part) && !plain.contains(part), "{part} goes with a certificate, and only with it");
+        ensure!(
+            secured.contains(part) && !plain.contains(part),
+            "{part} goes with a certificate, and only with it"
+        );
     }
-    ensure!(plain.contains("--dashboard-address=127.0.0.1:8080"), "without a certificate it is on the loopback");
+    ensure!(
+        plain.contains("--dashboard-address=127.0.0.1:8080"),
+        "without a certificate it is on the loopback"
+    );
     Ok(())
 }
 
