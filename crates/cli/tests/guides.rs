@@ -53,6 +53,11 @@ mod guides {
     }
 
     #[test]
+    fn the_command_line() {
+        follow("cli.md");
+    }
+
+    #[test]
     fn what_to_do_when() {
         follow("operating.md");
     }
