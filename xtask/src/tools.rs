@@ -75,7 +75,9 @@ pub(crate) fn build_helm() -> Result<()> {
 }
 
 /// What tests beside those of a node need of the system: the program, its package, and what it is for.
-const MORE_PROGRAMS: [(&str, &str, &str); 5] = [
+const MORE_PROGRAMS: [(&str, &str, &str); 7] = [
+    ("curl", "curl", "asks over HTTP what guides and tests ask"),
+    ("pgrep", "procps", "finds the programs that guides and tests end, and has the `kill` that ends them"),
     ("chromedriver", "chromium-driver", "steers the browser in which the dashboard is tested"),
     ("chromium", "chromium", "is that browser"),
     ("npm", "npm", "fetches axe-core, which finds what keeps people out of a page"),

@@ -37,6 +37,11 @@ mod guides {
     }
 
     #[test]
+    fn the_first_page() {
+        follow("../README.md");
+    }
+
+    #[test]
     fn the_five_minute_start() {
         follow("start.md");
     }
@@ -45,6 +50,11 @@ mod guides {
     #[ignore = "builds the program as it is released, which takes many minutes: run it before a release"]
     fn the_five_minute_start_with_nothing_but_cargo() {
         follow_in(Session::in_a_checkout(), "start.md");
+    }
+
+    #[test]
+    fn the_command_line() {
+        follow("cli.md");
     }
 
     #[test]
@@ -83,11 +93,34 @@ mod guides {
     }
 
     #[test]
-    fn every_guide_is_followed() {
-        for entry in fs::read_dir(docs().join("guides")).unwrap() {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            let followed = include_str!("guides.rs").contains(&format!("follow(\"guides/{name}\")"));
-            assert!(followed, "{name} needs a test of its own");
+    fn every_page_with_commands_is_followed() {
+        let mut pages = Vec::new();
+        below(&docs(), "", &mut pages);
+        let root = fs::read_dir(docs().join("..")).unwrap().map(|entry| entry.unwrap().file_name());
+        pages.extend(root.map(|name| format!("../{}", name.to_str().unwrap())).filter(|name| is_page(name)));
+        for page in pages {
+            let is_guide = page.starts_with("guides/");
+            let is_followed = include_str!("guides.rs").contains(&format!("follow(\"{page}\")"));
+            assert!(
+                is_followed || !(is_guide || page::promises(&docs().join(&page))),
+                "{page} has commands that look as if they were run: follow it, or make them blocks of `text`"
+            );
         }
+    }
+
+    /// The pages in a folder and in those in it, by their paths from the first one.
+    fn below(folder: &Path, path: &str, pages: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = format!("{path}{}", entry.file_name().to_str().unwrap());
+            if entry.path().is_dir() {
+                below(&entry.path(), &format!("{path}/"), pages);
+            } else if is_page(&path) {
+                pages.push(path);
+            }
+        }
+    }
+
+    fn is_page(name: &str) -> bool {
+        Path::new(name).extension().is_some_and(|extension| extension == "md")
     }
 }

@@ -24,8 +24,9 @@ use crate::tools;
 /// A check, and the sentence that it proves.
 type Check = (&'static str, fn(&Shop) -> Result<()>);
 
-const CHECKS: [Check; 12] = [
+const CHECKS: [Check; 13] = [
     ("every value of the chart is described, and changes what is rendered", chart::every_value_counts),
+    ("a dashboard that is switched off is served nowhere", chart::a_dashboard_can_be_switched_off),
     ("the base is what the plain manifests are, and an overlay can change it", manifests::base_and_overlay),
     ("systemd understands the units", units::verified),
     ("systemd understands the unit that the installer writes", units::installers),

@@ -1,7 +1,7 @@
 //! The Debian package of the agent, with the program linked to the system's libraries.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,6 +16,8 @@ pub(super) const NAME: &str = "safepoint-agent";
 /// Where the package has units, and from where in `deploy` they come.
 pub(super) const UNITS: [&str; 3] =
     ["safepoint-agent.service", "safepoint-metrics.service", "safepoint-metrics.timer"];
+/// The names by which kubectl runs the program as its plugin, and asks it for completions.
+pub(super) const PLUGIN: [&str; 2] = ["kubectl-safepoint", "kubectl_complete-safepoint"];
 
 /// Builds it.
 pub(super) fn build(shop: &Shop) -> Result<PathBuf> {
@@ -62,11 +64,20 @@ fn furnish(shop: &Shop, program: &Path, tree: &Path) -> Result<()> {
     for page in list(&manual)? {
         gzip(page, 9)?;
     }
+    for name in PLUGIN {
+        link("safepoint", &tree.join("usr/bin").join(name))?;
+        link("safepoint.1.gz", &manual.join(format!("{name}.1.gz")))?;
+    }
     let documentation = tree.join("usr/share/doc").join(NAME);
     copy(&shop.deploy("debian/copyright"), &documentation.join("copyright"))?;
     let changelog = documentation.join("changelog");
     write(&changelog, self::changelog(&commit(shop, "%cD")?))?;
     gzip(changelog, 9)
+}
+
+/// Another name for what is beside it.
+fn link(to: &str, name: &Path) -> Result<()> {
+    symlink(to, name).with_context(|| format!("cannot make {}", name.display()))
 }
 
 /// Debian's form says who released what and when; what is new in it stands in our own.
@@ -126,13 +137,13 @@ fn modes(tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// All files below a folder, sorted.
+/// All files below a folder, sorted. Other names of theirs are none.
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in list(folder)? {
         if path.is_dir() {
             found.extend(files(&path)?);
-        } else {
+        } else if !path.is_symlink() {
             found.push(path);
         }
     }

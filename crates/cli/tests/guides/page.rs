@@ -47,18 +47,37 @@ pub(super) struct Page {
 
 impl Page {
     pub(super) fn read(path: &Path) -> Self {
-        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let mut blocks = Vec::new();
-        let mut lines = text.lines().enumerate();
-        while let Some((number, line)) = lines.next() {
-            let Some(info) = line.strip_prefix("```") else { continue };
-            let inside: Vec<&str> =
-                lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
-            blocks.extend(block(info, &inside, number + 1));
-        }
+        let text = text(path);
+        let fenced = fenced(&text).into_iter();
+        let blocks: Vec<Block> =
+            fenced.filter_map(|(info, inside, line)| block(info, &inside, line)).collect();
         assert!(!blocks.is_empty(), "{} asks nobody to do anything", path.display());
         Self { blocks }
     }
+}
+
+/// Whether a page looks as if its commands were run.
+pub(super) fn promises(path: &Path) -> bool {
+    let is_typed = |line: &&str| line.starts_with("$ ");
+    fenced(&text(path)).iter().any(|(info, inside, _)| {
+        info.starts_with("console") || (*info != "text" && inside.iter().any(is_typed))
+    })
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The blocks of a page: what each says of itself, its lines, and where it begins.
+fn fenced(text: &str) -> Vec<(&str, Vec<&str>, usize)> {
+    let mut blocks = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((number, line)) = lines.next() {
+        let Some(info) = line.strip_prefix("```") else { continue };
+        let inside = lines.by_ref().map(|(_, line)| line).take_while(|line| *line != "```").collect();
+        blocks.push((info, inside, number + 1));
+    }
+    blocks
 }
 
 fn block(info: &str, inside: &[&str], line: usize) -> Option<Block> {

@@ -77,8 +77,6 @@ impl Session {
         // Dependencies that were built before are not built again.
         let built = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
         symlink(built, checkout.join("target")).unwrap();
-        let (_, path) = &mut session.variables[0];
-        *path = format!("{}:{path}", built.join("release").display());
         let home = std::env::var("HOME").unwrap();
         let of_cargo = |name: &str, folder: &str| {
             (name.to_owned(), std::env::var(name).unwrap_or_else(|_| format!("{home}/{folder}")))
@@ -101,10 +99,11 @@ impl Session {
     }
 
     pub(super) fn step(&mut self, step: &Step, how: How, place: &str) {
-        if let Some((name, value)) =
-            step.command.strip_prefix("export ").and_then(|rest| rest.split_once('='))
-        {
-            return self.variables.push((name.to_owned(), value.to_owned()));
+        if let Some((name, _)) = step.command.strip_prefix("export ").and_then(|rest| rest.split_once('=')) {
+            // What it stands for is the shell's to say: there may be other variables in it.
+            let asked = format!("{}\nprintf %s \"${name}\"", step.command);
+            let value = String::from_utf8(self.command(&asked).output().unwrap().stdout).unwrap();
+            return self.variables.push((name.to_owned(), value));
         }
         let said = match how {
             How::Background => self.stay(step),

@@ -37,6 +37,33 @@ pub(super) fn every_value_counts(shop: &Shop) -> Result<()> {
     Ok(())
 }
 
+/// A dashboard that is switched off is served nowhere, not even with a certificate that is still there; one with a certificate is served
+/// with it and behind the Service.
+pub(super) fn a_dashboard_can_be_switched_off(shop: &Shop) -> Result<()> {
+    tools::build_helm()?;
+    let chart = shop.deploy("chart/safepoint");
+    let with = |values: &str| rendered(&chart, Some(&format!("dashboard={values}")));
+    for off in [r#"{"enabled":false,"tlsSecret":"web"}"#, r#"{"enabled":false,"tlsSecret":""}"#] {
+        let hub = with(off)?;
+        // Neither an address nor a port, a volume or a place behind the Service.
+        ensure!(!hub.contains("dashboard"), "with dashboard={off} it is still served:\n{hub}");
+    }
+    let (plain, secured) =
+        (with(r#"{"enabled":true,"tlsSecret":""}"#)?, with(r#"{"enabled":true,"tlsSecret":"web"}"#)?);
+    let everybody = ["--dashboard-address=0.0.0.0:8444", "secretName: web", "targetPort: dashboard"];
+    for part in everybody {
+        ensure!(
+            secured.contains(part) && !plain.contains(part),
+            "{part} goes with a certificate, and only with it"
+        );
+    }
+    ensure!(
+        plain.contains("--dashboard-address=127.0.0.1:8080"),
+        "without a certificate it is on the loopback"
+    );
+    Ok(())
+}
+
 fn rendered(chart: &Path, set: Option<&str>) -> Result<String> {
     let mut command = Command::new(helm()?);
     command.args(["template", "safepoint"]).arg(chart);

@@ -74,6 +74,11 @@ pub(super) fn lived_through(shop: &Shop) -> Result<()> {
     ] {
         ensure!(machine.at(file).exists(), "{file} is missing");
     }
+    let [plugin, completion] = deb::PLUGIN.map(|name| machine.at("usr/bin").join(name));
+    let help = output(Command::new(plugin).arg("--help"))?;
+    ensure!(help.contains("Usage: kubectl safepoint"), "as a plugin of kubectl it says\n{help}");
+    let completed = output(Command::new(completion).arg("stat"))?;
+    ensure!(completed.contains("status"), "kubectl is told to complete `stat` with\n{completed}");
     // It is for somebody to say which cluster this is, and then to enable the service.
     ensure!(!machine.at("etc/systemd/system").exists(), "the service was enabled");
     ensure!(!machine.at("etc/safepoint/node.kubeconfig").exists(), "it brings a kubeconfig");
