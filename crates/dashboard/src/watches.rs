@@ -4,24 +4,33 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::Api;
+use kube::runtime::watcher;
 use kube::runtime::watcher::Event;
-use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, Resource, ResourceExt};
 use safepoint_api::{NodeGate, StaticPod};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
+use crate::dashboard::Clock;
 use crate::known::{GateFacts, Known, News, NodeFacts};
+
+/// A watch on which nothing came for so many seconds is begun again, from where it was: a line that has gone dead does not say so.
+const QUIET: u32 = 30;
+/// When the cluster is asked again after an error, at first and at most.
+const SOONEST: Duration = Duration::from_secs(1);
+const LATEST: Duration = Duration::from_secs(30);
 
 /// The watches as a module.
 pub(crate) struct Watches {
     pub(crate) client: Client,
     pub(crate) known: Arc<Known>,
+    pub(crate) clock: Clock,
     pub(crate) after: Vec<&'static str>,
 }
 
@@ -31,7 +40,7 @@ impl Watches {
     pub(crate) const NAME: &str = "dashboard-watches";
 
     /// Follows all objects of a kind. The receiver says when all have been seen once. `name` tells one from another, and `news`
-    /// says what became of it.
+    /// says what became of it. After an error it begins anew: a watch that works again says nothing until something happens.
     fn follow<K, I>(
         &self,
         ctx: &Ctx,
@@ -44,39 +53,57 @@ impl Watches {
         I: Clone + Eq + Hash + Send + 'static,
     {
         let (complete, told) = watch::channel(false);
-        let (known, stop) = (Arc::clone(&self.known), ctx.token());
+        let (known, clock, stop) = (Arc::clone(&self.known), self.clock, ctx.token());
         let api: Api<K> = Api::all(self.client.clone());
         ctx.spawn(task, async move {
-            let events = watcher(api, watcher::Config::default()).default_backoff();
-            let mut events = std::pin::pin!(events.take_until(stop.cancelled_owned()));
-            let (mut all, mut fresh) = (HashSet::new(), HashSet::new());
-            while let Some(event) = events.next().await {
-                match event {
-                    Ok(Event::Init) => fresh.clear(),
-                    Ok(Event::InitApply(object)) => {
-                        let name = name(&object);
-                        fresh.insert(name.clone());
-                        known.take(news(name, Some(object)));
+            let mut wait = SOONEST;
+            let mut all = HashSet::new();
+            loop {
+                let config = watcher::Config::default().timeout(QUIET);
+                let mut events = std::pin::pin!(watcher(api.clone(), config));
+                let mut fresh = HashSet::new();
+                let error = loop {
+                    let event = tokio::select! {
+                        event = events.next() => event,
+                        () = stop.cancelled() => return Ok(()),
+                    };
+                    match event {
+                        Some(Ok(Event::Init)) => fresh.clear(),
+                        Some(Ok(Event::InitApply(object))) => {
+                            let name = name(&object);
+                            fresh.insert(name.clone());
+                            known.take(news(name, Some(object)));
+                        }
+                        Some(Ok(Event::InitDone)) => {
+                            known.forget(all.difference(&fresh).cloned().map(|gone| news(gone, None)));
+                            all = std::mem::take(&mut fresh);
+                            known.take(News::Complete(task));
+                            complete.send_replace(true);
+                            wait = SOONEST;
+                        }
+                        Some(Ok(Event::Apply(object))) => {
+                            let name = name(&object);
+                            all.insert(name.clone());
+                            known.take(news(name, Some(object)));
+                        }
+                        Some(Ok(Event::Delete(object))) => {
+                            let name = name(&object);
+                            all.remove(&name);
+                            known.take(news(name, None));
+                        }
+                        // The cluster has forgotten where we were. It is asked for everything at once, and nothing is lost by it.
+                        Some(Err(watcher::Error::WatchError(status))) if status.code == 410 => {}
+                        Some(Err(error)) => break error,
+                        None => return Err(Fault::transient("the watch has ended")),
                     }
-                    Ok(Event::InitDone) => {
-                        known.forget(all.difference(&fresh).cloned().map(|gone| news(gone, None)));
-                        all = std::mem::take(&mut fresh);
-                        complete.send_replace(true);
-                    }
-                    Ok(Event::Apply(object)) => {
-                        let name = name(&object);
-                        all.insert(name.clone());
-                        known.take(news(name, Some(object)));
-                    }
-                    Ok(Event::Delete(object)) => {
-                        let name = name(&object);
-                        all.remove(&name);
-                        known.take(news(name, None));
-                    }
-                    Err(error) => tracing::debug!(%error, "the watch is tried again"),
+                };
+                tracing::warn!(%error, kind = task, "the cluster is not heard, and is asked again");
+                known.take(News::Lost(task, clock()));
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => wait = (wait * 2).min(LATEST),
+                    () = stop.cancelled() => return Ok(()),
                 }
             }
-            Err(Fault::transient("the watch has ended"))
         });
         told
     }
