@@ -25,7 +25,7 @@ pub(crate) enum Standing {
     Thawing,
     /// No freeze, and something waits or somebody holds everything.
     Held,
-    /// Its agent has not said how it is.
+    /// No agent has said how it is.
     Unknown,
     Open,
     /// A node of the cluster without an agent: nothing is held there.
@@ -143,7 +143,7 @@ impl Standing {
             Self::Frozen => "everything has settled, and nothing changes",
             Self::Thawing => "what was missed is being applied, the newest only",
             Self::Held => "no freeze, but something waits here, or somebody holds everything",
-            Self::Unknown => "the agent of this node has not said how it is",
+            Self::Unknown => "no agent has said how this node is",
             Self::Open => "no freeze, and nothing waits",
             Self::NoAgent => "a node without an agent: nothing is held here",
         }

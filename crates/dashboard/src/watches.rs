@@ -26,6 +26,12 @@ const QUIET: u32 = 30;
 const SOONEST: Duration = Duration::from_secs(1);
 const LATEST: Duration = Duration::from_secs(30);
 
+/// How often the cluster is asked whether it is there, and how long it may take to answer.
+const PULSE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What is lost then.
+const LINE: &str = "line";
+
 /// The watches as a module.
 pub(crate) struct Watches {
     pub(crate) client: Client,
@@ -40,11 +46,13 @@ impl Watches {
     pub(crate) const NAME: &str = "dashboard-watches";
 
     /// Follows all objects of a kind. The receiver says when all have been seen once. `name` tells one from another, and `news`
-    /// says what became of it. After an error it begins anew: a watch that works again says nothing until something happens.
+    /// says what became of it. After an error, and when the line is `dead`, it begins anew: a watch that works again says nothing
+    /// until something happens.
     fn follow<K, I>(
         &self,
         ctx: &Ctx,
         task: &'static str,
+        mut dead: watch::Receiver<()>,
         name: impl Fn(&K) -> I + Send + 'static,
         news: impl Fn(I, Option<K>) -> News + Send + 'static,
     ) -> watch::Receiver<bool>
@@ -65,6 +73,10 @@ impl Watches {
                 let error = loop {
                     let event = tokio::select! {
                         event = events.next() => event,
+                        changed = dead.changed() => match changed {
+                            Ok(()) => break "it does not answer".to_owned(),
+                            Err(_) => return Ok(()),
+                        },
                         () = stop.cancelled() => return Ok(()),
                     };
                     match event {
@@ -93,11 +105,11 @@ impl Watches {
                         }
                         // The cluster has forgotten where we were. It is asked for everything at once, and nothing is lost by it.
                         Some(Err(watcher::Error::WatchError(status))) if status.code == 410 => {}
-                        Some(Err(error)) => break error,
+                        Some(Err(error)) => break error.to_string(),
                         None => return Err(Fault::transient("the watch has ended")),
                     }
                 };
-                tracing::warn!(%error, kind = task, "the cluster is not heard, and is asked again");
+                tracing::warn!(error, kind = task, "the cluster is not heard, and is asked again");
                 known.take(News::Lost(task, clock()));
                 tokio::select! {
                     () = tokio::time::sleep(wait) => wait = (wait * 2).min(LATEST),
@@ -109,25 +121,57 @@ impl Watches {
     }
 }
 
+/// Asks again and again whether the cluster is there, and tells when it is not: a watch on a line that has gone dead waits as one does
+/// on which nothing happens.
+async fn feel<F: Future<Output = bool>>(
+    ask: impl Fn() -> F,
+    known: Arc<Known>,
+    clock: Clock,
+    dead: watch::Sender<()>,
+) {
+    loop {
+        tokio::time::sleep(PULSE).await;
+        match tokio::time::timeout(PATIENCE, ask()).await {
+            Ok(true) => known.take(News::Complete(LINE)),
+            Ok(false) | Err(_) => {
+                known.take(News::Lost(LINE, clock()));
+                dead.send_replace(());
+            }
+        }
+    }
+}
+
 impl Module for Watches {
     fn spec(&self) -> Spec {
         Spec::new(Self::NAME).after(self.after.iter().copied())
     }
 
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
-        let nodes = self.follow(&ctx, "nodes", Node::name_any, |name, node| {
+        let dead = watch::Sender::new(());
+        let nodes = self.follow(&ctx, "nodes", dead.subscribe(), Node::name_any, |name, node| {
             News::Node(name, node.as_ref().map(NodeFacts::of))
         });
-        let gates = self.follow(&ctx, "gates", NodeGate::name_any, |name, gate| {
+        let gates = self.follow(&ctx, "gates", dead.subscribe(), NodeGate::name_any, |name, gate| {
             News::Gate(name, gate.map(GateFacts::of))
         });
         let name = |object: &StaticPod| (object.namespace().unwrap_or_default(), object.name_any());
-        let static_pods = self.follow(&ctx, "static-pods", name, |name, object: Option<StaticPod>| {
-            let slim = |mut object: StaticPod| {
-                object.metadata.managed_fields = None;
-                Arc::new(object)
-            };
+        let slim = |mut object: StaticPod| {
+            object.metadata.managed_fields = None;
+            Arc::new(object)
+        };
+        let static_pods = self.follow(&ctx, "static-pods", dead.subscribe(), name, move |name, object| {
             News::StaticPod(name, object.map(slim))
+        });
+        let (client, stop) = (self.client.clone(), ctx.token());
+        let is_there = move || {
+            let client = client.clone();
+            // Whatever it answers.
+            async move { matches!(client.apiserver_version().await, Ok(_) | Err(kube::Error::Api(_))) }
+        };
+        let felt = feel(is_there, Arc::clone(&self.known), self.clock, dead);
+        ctx.spawn(LINE, async move {
+            stop.run_until_cancelled_owned(felt).await;
+            Ok(())
         });
         for mut complete in [nodes, gates, static_pods] {
             tokio::select! {
@@ -138,5 +182,44 @@ impl Module for Watches {
         ctx.ready();
         ctx.cancelled().await;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::known::World;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_line_that_has_gone_dead_without_a_word_is_found_dead_and_well_again() {
+        let known = Arc::new(Known::new());
+        let (is_well, dead) = (watch::Sender::new(false), watch::Sender::new(()));
+        let mut felt = dead.subscribe();
+        let well = is_well.clone();
+        // It answers when it is well, and else never.
+        let ask = move || {
+            let mut well = well.subscribe();
+            async move { well.wait_for(|well| *well).await.is_ok() }
+        };
+        let begun = tokio::time::Instant::now();
+        let clock = || "2026-11-16T12:00:00Z".parse().unwrap();
+        let mut heard = known.changes();
+        let feeling = feel(ask, Arc::clone(&known), clock, dead);
+        let seen = async {
+            felt.changed().await.unwrap();
+            assert_eq!(known.look(World::lost_since), Some(clock()));
+            assert!(
+                begun.elapsed() <= 2 * (PULSE + PATIENCE),
+                "by the clock of the test, which waits for nobody"
+            );
+            heard.mark_unchanged();
+            is_well.send_replace(true);
+            heard.changed().await.unwrap();
+            assert_eq!(known.look(World::lost_since), None);
+        };
+        tokio::select! {
+            () = feeling => unreachable!("it goes on for ever"),
+            () = seen => {}
+        }
     }
 }

@@ -23,6 +23,8 @@ use crate::view::layout::lost;
 
 /// Between two looks. What changes after a rest is looked at at once, and whatever changes within this time is sent together.
 const PACE: Duration = Duration::from_millis(500);
+/// How long the cluster may take to answer what a look asks it.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// When the cluster is asked again after it has not answered.
 const AGAIN: Duration = Duration::from_secs(5);
 /// What a browser says when it comes back by itself: it has had a piece.
@@ -96,7 +98,8 @@ pub(crate) async fn stream(
 impl Looker {
     /// Looks at the page again, and has sent what has changed since.
     async fn look(&mut self, send: bool) -> Result<(), Refusal> {
-        let looked = self.look_now(send).await;
+        let late = |_| Err(Refusal::Cluster("The cluster does not answer in time.".to_owned()));
+        let looked = timeout(PATIENCE, self.look_now(send)).await.unwrap_or_else(late);
         self.pace = Pace(Instant::now());
         match looked {
             Err(Refusal::Cluster(_)) => drop(self.unanswered.get_or_insert_with(self.app.clock)),

@@ -16,17 +16,27 @@ use tokio::sync::watch;
 #[derive(Clone)]
 pub(super) struct Line {
     is_cut: watch::Sender<bool>,
+    is_dead: watch::Sender<bool>,
     forbidden: Arc<Mutex<HashSet<&'static str>>>,
 }
 
 impl Line {
     pub(super) fn new() -> Self {
-        Self { is_cut: watch::Sender::new(false), forbidden: Arc::default() }
+        Self {
+            is_cut: watch::Sender::new(false),
+            is_dead: watch::Sender::new(false),
+            forbidden: Arc::default(),
+        }
     }
 
     /// Nothing passes any more, and what was under way ends; or it passes again.
     pub(super) fn cut(&self, is_cut: bool) {
         self.is_cut.send_replace(is_cut);
+    }
+
+    /// Nothing that is asked from now on is answered, and nobody says so.
+    pub(super) fn kill(&self) {
+        self.is_dead.send_replace(true);
     }
 
     /// From now on nobody may change this NodeGate, nor all of them.
@@ -48,6 +58,9 @@ impl Line {
         let mut is_cut = self.is_cut.subscribe();
         if *is_cut.borrow_and_update() {
             return Err(kube::Error::Service("the line is cut".into()));
+        }
+        if *self.is_dead.borrow() {
+            return std::future::pending().await;
         }
         let (parts, body) = request.into_parts();
         let bytes = body.collect().await?.to_bytes();

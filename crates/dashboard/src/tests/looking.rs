@@ -9,6 +9,7 @@ use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
 use super::world::{NODE, World, until};
+use crate::known::News;
 
 /// A node that holds the upgrade of a rover.
 fn holding() -> Value {
@@ -207,6 +208,15 @@ async fn a_dashboard_that_does_not_hear_the_cluster_says_so_until_it_hears_it_ag
     }
     world.says(json!({"state": "Open", "reason": "news"})).await;
     heard(&mut fleet, "news").await;
+}
+
+#[tokio::test]
+async fn a_page_whose_look_is_not_answered_says_so_instead_of_waiting() {
+    let world = World::with_node(json!({"state": "Open"})).await;
+    let mut body = live(&world, "/live?page=%2Fnodes%2Frover-7").await;
+    world.goes_dead();
+    world.known.take(News::Gate(NODE.to_owned(), None));
+    heard(&mut body, "The cluster is not heard").await;
 }
 
 #[tokio::test]

@@ -128,6 +128,11 @@ impl World {
         self.line.cut(is_cut);
     }
 
+    /// The cluster answers nothing any more.
+    pub(crate) fn goes_dead(&self) {
+        self.line.kill();
+    }
+
     /// Nobody may order this node anything any more.
     pub(crate) fn forbid(&self, node: &'static str) {
         self.line.forbid(node);
