@@ -8,6 +8,7 @@
 
 mod browser {
     mod access;
+    mod acts;
     mod driver;
     mod fleet;
     mod node;

@@ -53,15 +53,35 @@ function swap(html) {
 
 const main = document.querySelector("main[data-live]");
 const link = document.getElementById("link");
+const [soonest, latest] = [1000, 30000];
 let source = null;
+let again = 0;
+let wait = soonest;
+let address = main?.dataset.live;
+
+function disconnect() {
+  clearTimeout(again);
+  source?.close();
+  source = null;
+}
 
 function connect() {
-  source = new EventSource(main.dataset.live);
-  source.addEventListener("open", () => { if (link) link.textContent = ""; });
-  source.addEventListener("error", () => { if (link) link.textContent = link.dataset.lost; });
+  disconnect();
+  source = new EventSource(address);
+  // Who comes back wants everything: what was said on the way out may not be so any more.
+  address = address.replace(/&seen=\d+$/, "");
+  source.addEventListener("open", () => { wait = soonest; if (link) link.textContent = ""; });
+  source.addEventListener("error", () => {
+    if (link) link.textContent = link.dataset.lost;
+    // A browser comes back by itself after a connection has broken, and does not after an answer that is none.
+    if (source?.readyState !== EventSource.CLOSED) return;
+    clearTimeout(again);
+    again = setTimeout(connect, wait);
+    wait = Math.min(wait * 2, latest);
+  });
   source.addEventListener("piece", (event) => swap(event.data));
   // Signed out, or a page that is no more: the server says what to do.
-  source.addEventListener("reload", () => { source.close(); location.reload(); });
+  source.addEventListener("reload", () => { disconnect(); location.reload(); });
 }
 
 showAges(document);
@@ -70,6 +90,6 @@ if (main) {
   connect();
   // A page that nobody sees needs no connection, of which a browser has few.
   document.addEventListener("visibilitychange", () => {
-    if (document.hidden) { source?.close(); source = null; } else if (!source) connect();
+    if (document.hidden) disconnect(); else if (!source) connect();
   });
 }

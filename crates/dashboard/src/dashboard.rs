@@ -132,7 +132,8 @@ impl Dashboard {
         let Self { options, listener, address } = self;
         let Options { client, door, certificate, after, token_hint, .. } = options;
         let known = Arc::new(Known::new());
-        builder.module(Watches { client: client.clone(), known: Arc::clone(&known), after }).module(Server {
+        let watches = Watches { client: client.clone(), known: Arc::clone(&known), clock: wall(), after };
+        builder.module(watches).module(Server {
             client,
             people: People::new(door),
             known,

@@ -59,24 +59,13 @@ pub(crate) fn difference(change: &HeldChange, all: &[HeldChange], pods: &[Pod]) 
         }
         Change::Start => {
             let new = pod(change)?;
-            let is_old = |other: &&HeldChange| {
-                other.change == Change::Stop
-                    && other.kind == "Pod"
-                    && change.workload.is_some()
-                    && other.workload == change.workload
-                    && other.name != change.name
-            };
-            Some(match all.iter().find(is_old).and_then(pod) {
+            Some(match counterpart(change, all, Change::Stop).and_then(pod) {
                 Some(old) => {
                     Difference { fields: fields(&shown(old), &shown(new)), source: Source::BothPods }
                 }
                 None => {
-                    let spec = new.spec.iter().flat_map(|spec| &spec.containers);
-                    let fields = spec.map(|container| Field {
-                        path: format!("containers[{}].image", container.name),
-                        before: None,
-                        after: container.image.clone(),
-                    });
+                    let fields =
+                        wanted(new).map(|(path, _, image)| Field { path, before: None, after: image });
                     Difference { fields: fields.collect(), source: Source::NewPod }
                 }
             })
@@ -85,19 +74,67 @@ pub(crate) fn difference(change: &HeldChange, all: &[HeldChange], pods: &[Pod]) 
     }
 }
 
+/// What can be said of a change whose before and after the cluster does not have.
+pub(crate) fn instead(change: &HeldChange, all: &[HeldChange]) -> String {
+    match (change.kind.as_str(), change.change) {
+        ("StaticPod", Change::Stop) => "The static pod would end on this node.".to_owned(),
+        ("StaticPod", _) => format!(
+            "The manifest on the node would be put there or replaced. Before and after only the node has: \
+             safepoint static-pod status {}, there.",
+            change.name
+        ),
+        (kind, Change::Config) => format!(
+            "The pods on this node that use it read what they had; then they would read what the cluster has now. \
+             What they read until then only the node knows{}",
+            if kind == "Secret" { ", and of a Secret nothing is shown." } else { "." }
+        ),
+        (_, Change::Stop) => match counterpart(change, all, Change::Start) {
+            Some(start) => format!("It makes way for {}, where before and after are shown.", start.name),
+            None if change.to_revision.is_some() => {
+                "It would end and be replaced; what replaces it has not come to this node yet.".to_owned()
+            }
+            None => "It would end, and nothing is known to take its place on this node.".to_owned(),
+        },
+        (_, Change::Start | Change::Update) => {
+            "Before and after are not shown: the pod was not read, or is not there any more.".to_owned()
+        }
+    }
+}
+
+/// What the stop of a pod is to the start of its successor, and the other way round.
+fn counterpart<'a>(change: &HeldChange, all: &'a [HeldChange], is: Change) -> Option<&'a HeldChange> {
+    let of = |other: &&HeldChange| {
+        other.change == is
+            && other.kind == "Pod"
+            && change.workload.is_some()
+            && other.workload == change.workload
+            && other.name != change.name
+    };
+    all.iter().find(of)
+}
+
+/// The containers of a pod: where their images stand, their names, and their images.
+fn wanted(pod: &Pod) -> impl Iterator<Item = (String, &str, Option<String>)> {
+    let spec = || pod.spec.iter();
+    let first =
+        spec().flat_map(|spec| spec.init_containers.iter().flatten().map(|it| ("initContainers", it)));
+    let rest = spec().flat_map(|spec| spec.containers.iter().map(|it| ("containers", it)));
+    first
+        .chain(rest)
+        .map(|(list, it)| (format!("{list}[{}].image", it.name), it.name.as_str(), it.image.clone()))
+}
+
 /// The images that run and those that are wanted, where they differ.
 fn images(pod: &Pod) -> Vec<Field> {
-    let running = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
+    let status = || pod.status.iter();
+    let first = status().flat_map(|status| status.init_container_statuses.iter().flatten());
+    let running = first.chain(status().flat_map(|status| status.container_statuses.iter().flatten()));
     let running: BTreeMap<&str, &str> = running.map(|it| (it.name.as_str(), it.image.as_str())).collect();
-    let wanted = pod.spec.iter().flat_map(|spec| &spec.containers);
-    let differs = wanted.filter_map(|container| {
-        let (before, after) = (running.get(container.name.as_str()), container.image.as_deref());
-        let same = before.is_some_and(|before| after.is_some_and(|after| is_same_image(before, after)));
-        (!same).then(|| Field {
-            path: format!("containers[{}].image", container.name),
-            before: before.map(|before| (*before).to_owned()),
-            after: after.map(str::to_owned),
-        })
+    let differs = wanted(pod).filter_map(|(path, name, after)| {
+        let before = running.get(name);
+        let same =
+            before.is_some_and(|before| after.as_deref().is_some_and(|after| is_same_image(before, after)));
+        (!same).then(|| Field { path, before: before.map(|before| (*before).to_owned()), after })
     });
     differs.collect()
 }
@@ -243,6 +280,35 @@ mod tests {
         assert_eq!((found.source, found.fields), (Source::Images, vec![expected]));
         let same = difference(&all[0], &all, &[pod("web", "web:1", &status)]).unwrap();
         assert!(same.fields.is_empty(), "the registry in front of a name is no difference: {same:?}");
+    }
+
+    #[test]
+    fn an_init_container_has_an_image_too() {
+        let more = json!({"spec": {"initContainers": [{"name": "first", "image": "first:2"}],
+                "containers": [{"name": "main", "image": "web:1"}]},
+            "status": {"initContainerStatuses": [{"name": "first", "image": "first:1", "imageID": "", "ready": true, "restartCount": 0}],
+                "containerStatuses": [{"name": "main", "image": "web:1", "imageID": "", "ready": true, "restartCount": 0}]}});
+        let all = [held("web", "Update")];
+        let found = difference(&all[0], &all, &[pod("web", "", &more)]).unwrap();
+        assert_eq!(found.fields, [field("initContainers[first].image", Some("first:1"), Some("first:2"))]);
+    }
+
+    #[test]
+    fn of_every_change_something_is_said_that_is_so() {
+        let said = |kind: &str, change: &str, to: Option<&str>| {
+            let change =
+                HeldChange { kind: kind.into(), to_revision: to.map(Into::into), ..held("old", change) };
+            instead(&change, std::slice::from_ref(&change))
+        };
+        assert!(said("ConfigMap", "Config", None).ends_with("only the node knows."));
+        assert!(said("Secret", "Config", None).ends_with("of a Secret nothing is shown."));
+        assert!(said("StaticPod", "Update", None).contains("safepoint static-pod status old"));
+        assert_eq!(said("StaticPod", "Stop", None), "The static pod would end on this node.");
+        assert!(said("Pod", "Stop", None).contains("nothing is known to take its place"));
+        assert!(said("Pod", "Stop", Some("b")).contains("be replaced"));
+        assert!(said("Pod", "Update", None).starts_with("Before and after are not shown"));
+        let all = [held("old", "Stop"), held("new", "Start")];
+        assert_eq!(instead(&all[0], &all), "It makes way for new, where before and after are shown.");
     }
 
     #[test]

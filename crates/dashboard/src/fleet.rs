@@ -23,9 +23,13 @@ pub(crate) enum Standing {
     Freezing,
     Frozen,
     Thawing,
+    /// No freeze, and something waits or somebody holds everything.
+    Held,
+    /// No agent has said how it is.
+    Unknown,
     Open,
-    /// No agent has reported from it.
-    Silent,
+    /// A node of the cluster without an agent: nothing is held there.
+    NoAgent,
 }
 
 /// What is asked for.
@@ -79,28 +83,33 @@ pub(crate) struct HeldWorkload {
 // === impl Standing ===
 
 impl Standing {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 9] = [
         Self::Orphaned,
         Self::Offline,
         Self::Freezing,
         Self::Frozen,
         Self::Thawing,
+        Self::Held,
+        Self::Unknown,
         Self::Open,
-        Self::Silent,
+        Self::NoAgent,
     ];
 
-    /// How a node stands. Whoever may not see Nodes does not learn whether it is ready.
+    /// How a node stands, as `safepoint top` has it. Whoever may not see Nodes does not learn whether it is ready.
     pub(crate) fn of(machine: &Machine, sees_nodes: bool) -> Self {
-        let gate = machine.gate.as_ref();
         let ready = machine.node.as_ref().is_none_or(|node| node.ready);
-        match gate.and_then(|gate| gate.state) {
-            _ if gate.is_some_and(|gate| gate.orphaned) => Self::Orphaned,
+        match &machine.gate {
+            Some(gate) if gate.orphaned => Self::Orphaned,
             _ if sees_nodes && !ready => Self::Offline,
-            None => Self::Silent,
-            Some(GateState::Freezing) => Self::Freezing,
-            Some(GateState::Frozen) => Self::Frozen,
-            Some(GateState::Thawing) => Self::Thawing,
-            Some(GateState::Open) => Self::Open,
+            None => Self::NoAgent,
+            Some(gate) => match gate.state {
+                None => Self::Unknown,
+                Some(GateState::Freezing) => Self::Freezing,
+                Some(GateState::Frozen) => Self::Frozen,
+                Some(GateState::Thawing) => Self::Thawing,
+                Some(GateState::Open) if gate.held_count > 0 || gate.holder.is_some() => Self::Held,
+                Some(GateState::Open) => Self::Open,
+            },
         }
     }
 
@@ -111,8 +120,18 @@ impl Standing {
             Self::Freezing => "freezing",
             Self::Frozen => "frozen",
             Self::Thawing => "thawing",
+            Self::Held => "held",
+            Self::Unknown => "unknown",
             Self::Open => "open",
-            Self::Silent => "silent",
+            Self::NoAgent => "no agent",
+        }
+    }
+
+    /// The same where there may be no space: in an address, and for the style.
+    pub(crate) const fn key(self) -> &'static str {
+        match self {
+            Self::NoAgent => "no-agent",
+            other => other.word(),
         }
     }
 
@@ -123,8 +142,10 @@ impl Standing {
             Self::Freezing => "nothing new is let through, what is under way may finish",
             Self::Frozen => "everything has settled, and nothing changes",
             Self::Thawing => "what was missed is being applied, the newest only",
-            Self::Open => "no freeze; single workloads may still be held",
-            Self::Silent => "no agent has reported from this node",
+            Self::Held => "no freeze, but something waits here, or somebody holds everything",
+            Self::Unknown => "no agent has said how this node is",
+            Self::Open => "no freeze, and nothing waits",
+            Self::NoAgent => "a node without an agent: nothing is held here",
         }
     }
 }
@@ -142,7 +163,7 @@ impl Query {
             Some(_) => false,
             None => name.contains(&text.to_lowercase()),
         };
-        let standing = self.standing.is_empty() || self.standing == standing.word();
+        let standing = self.standing.is_empty() || self.standing == standing.key();
         let held = self.held.is_empty() || machine.gate.as_ref().is_some_and(|gate| gate.held_count > 0);
         matches && standing && held
     }

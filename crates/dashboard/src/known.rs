@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
@@ -24,6 +25,8 @@ pub(crate) struct Known {
 pub(crate) struct World {
     pub(crate) nodes: BTreeMap<String, Machine>,
     pub(crate) static_pods: BTreeMap<(String, String), Arc<StaticPod>>,
+    /// Which watches hear nothing, and since when: what they brought may be old.
+    lost: BTreeMap<&'static str, Timestamp>,
 }
 
 /// One node: its Node and its NodeGate, whichever there is.
@@ -62,6 +65,10 @@ pub(crate) enum News {
     Node(String, Option<NodeFacts>),
     Gate(String, Option<GateFacts>),
     StaticPod((String, String), Option<Arc<StaticPod>>),
+    /// A watch has broken off, or cannot be begun.
+    Lost(&'static str, Timestamp),
+    /// A watch has brought everything there is.
+    Complete(&'static str),
 }
 
 // === impl Known ===
@@ -122,7 +129,19 @@ impl World {
                 known.is_none_or(|known| known.resource_version() != version)
             }
             News::StaticPod(name, None) => self.static_pods.remove(&name).is_some(),
+            News::Lost(watch, now) => {
+                // It counts from the first time.
+                let is_new = !self.lost.contains_key(watch);
+                self.lost.entry(watch).or_insert(now);
+                is_new
+            }
+            News::Complete(watch) => self.lost.remove(watch).is_some(),
         }
+    }
+
+    /// Since when something is not heard of.
+    pub(crate) fn lost_since(&self) -> Option<Timestamp> {
+        self.lost.values().min().copied()
     }
 
     fn change<T: PartialEq>(
@@ -141,12 +160,13 @@ impl World {
         changed
     }
 
-    /// A number that changes when what is known of a node does.
+    /// A number that changes when what is known of a node does, or how well.
     pub(crate) fn mark_of_node(&self, name: &str) -> u64 {
         let mut hasher = DefaultHasher::new();
         let machine = self.nodes.get(name);
         machine.and_then(|machine| machine.gate.as_ref()).map(|gate| &gate.version).hash(&mut hasher);
         machine.and_then(|machine| machine.node.as_ref()).map(|node| node.ready).hash(&mut hasher);
+        self.lost_since().hash(&mut hasher);
         hasher.finish()
     }
 }

@@ -29,6 +29,7 @@ mod serve;
 mod session;
 mod view;
 mod watches;
+mod workload;
 
 #[cfg(test)]
 mod tests;

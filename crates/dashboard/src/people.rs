@@ -120,11 +120,19 @@ impl People {
 impl Person {
     /// Whether the cluster lets this person do this. Doubt is no.
     pub(crate) async fn may(&self, question: Question) -> bool {
-        let Question::May { verb, group, resource, namespace, name } = &question else { return false };
+        self.ask(question).await.unwrap_or_else(|error| {
+            tracing::debug!(%error, "the cluster does not say whether somebody may");
+            false
+        })
+    }
+
+    /// The same for whoever has to know that the cluster does not answer.
+    async fn ask(&self, question: Question) -> Result<bool, kube::Error> {
+        let Question::May { verb, group, resource, namespace, name } = &question else { return Ok(false) };
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let key = (digest_of(&self.token), question.clone());
         if let Some(Answer::May(may)) = self.people.kept(&key) {
-            return may;
+            return Ok(may);
         }
         let review = SelfSubjectAccessReview {
             spec: SelfSubjectAccessReviewSpec {
@@ -141,27 +149,29 @@ impl Person {
             ..SelfSubjectAccessReview::default()
         };
         let asked = Api::all(self.client.clone()).create(&PostParams::default(), &review).await;
-        match asked {
-            Ok(answer) => {
-                let may = answer.status.is_some_and(|status| status.allowed);
-                self.people.keep(key, Answer::May(may));
-                may
-            }
-            Err(error) => {
-                tracing::debug!(%error, "the cluster does not say whether somebody may");
-                false
-            }
-        }
+        let may = match asked {
+            Ok(answer) => answer.status.is_some_and(|status| status.allowed),
+            // Not even that may be asked.
+            Err(kube::Error::Api(status)) if status.is_forbidden() => false,
+            Err(error) => return Err(error),
+        };
+        self.people.keep(key, Answer::May(may));
+        Ok(may)
     }
 
-    pub(crate) async fn sight(&self) -> Sight {
-        let list = |group, resource| self.may(Question::may("list", group, resource, "", ""));
-        let (gates, nodes, static_pods) = tokio::join!(
+    /// What this person sees.
+    ///
+    /// # Errors
+    ///
+    /// If the cluster does not say: somebody is not told that they may not when nobody knows.
+    pub(crate) async fn sight(&self) -> Result<Sight, kube::Error> {
+        let list = |group, resource| self.ask(Question::may("list", group, resource, "", ""));
+        let (gates, nodes, static_pods) = tokio::try_join!(
             list(safepoint_api::names::safepoint::GROUP, "nodegates"),
             list("", "nodes"),
             list(safepoint_api::names::safepoint::GROUP, "staticpods"),
-        );
-        Sight { gates, nodes, static_pods }
+        )?;
+        Ok(Sight { gates, nodes, static_pods })
     }
 
     /// Whether this person may order a node something.

@@ -10,6 +10,7 @@
 
 pub(crate) mod act;
 pub(crate) mod ask;
+pub(crate) mod events;
 pub(crate) mod fields;
 pub(crate) mod live;
 pub(crate) mod look;
@@ -137,7 +138,7 @@ async fn page(
     let page = Page {
         title: &title,
         menu,
-        viewer: Some(Viewer { name: &person.name, form_token: &token, sight: person.sight().await }),
+        viewer: Some(Viewer { name: &person.name, form_token: &token, sight: person.sight().await? }),
         said: said.as_ref(),
         live: look.is_live().then_some((path, seen)),
     };

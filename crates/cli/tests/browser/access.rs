@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::driver::Browser;
 use super::world::World;
 
-const PAGES: [(&str, &str); 11] = [
+const PAGES: [(&str, &str); 14] = [
     ("fleet", "/"),
     ("groups", "/?group=kubernetes.io/hostname"),
     ("held", "/held"),
@@ -20,8 +20,13 @@ const PAGES: [(&str, &str); 11] = [
     ("workload", "/workloads/default/Pod/rover"),
     ("static-pods", "/static-pods"),
     ("static-pod", "/static-pods/default/beacon"),
+    ("pause", "/static-pods/default/beacon/pause"),
+    ("resume", "/static-pods/default/beacon/resume"),
+    ("roll-back", "/static-pods/default/beacon/roll-back"),
     ("log", "/log"),
 ];
+/// Pages that say no.
+const REFUSALS: [&str; 3] = ["/nowhere", "/nodes/nobody", "/?page=x"];
 /// How one looks at them: by name, with the width and the height of the screen.
 const VIEWS: [(&str, &str, u32, u32); 3] =
     [("desk", "light", 1280, 800), ("night", "dark", 1280, 800), ("phone", "dark", 360, 740)];
@@ -97,6 +102,15 @@ async fn no_page_keeps_anybody_out() {
             }
         }
     }
+    // A page that says no says it in its code too, which the browser writes into its console.
+    assert_eq!(browser.console().await, [""; 0]);
+    for path in REFUSALS {
+        browser.go(path).await;
+        browser.until("#refusal", |why| !why.is_empty()).await;
+        assert_eq!(faults(&browser).await, [""; 0], "{path}");
+    }
+    let complaints = browser.console().await;
+    assert!(complaints.iter().all(|it| it.contains("responded with a status of 40")), "{complaints:?}");
     browser.close().await;
 }
 

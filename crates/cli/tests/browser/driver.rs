@@ -203,7 +203,7 @@ impl Browser {
     }
 
     /// Says the browser's own commands.
-    async fn command(&self, name: &str, parameters: Value) {
+    pub(super) async fn command(&self, name: &str, parameters: Value) {
         self.ask("/goog/cdp/execute", json!({"cmd": name, "params": parameters})).await;
     }
 

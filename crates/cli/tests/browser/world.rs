@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
@@ -15,6 +17,34 @@ pub(super) struct World {
     up: Child,
     pub(super) dashboard: String,
     pub(super) token: String,
+}
+
+/// Somebody who watches the NodeGate with kubectl.
+pub(super) struct Watcher {
+    kubectl: Child,
+    held: mpsc::Receiver<i64>,
+}
+
+/// What time it is, in milliseconds, as a page has it.
+pub(super) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    since.as_millis().try_into().unwrap()
+}
+
+// === impl Watcher ===
+
+impl Watcher {
+    /// When it was heard that something is held.
+    pub(super) fn held_at(&self) -> i64 {
+        self.held.recv().expect("kubectl hears that something is held")
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        let _ = self.kubectl.kill();
+        let _ = self.kubectl.wait();
+    }
 }
 
 // === impl World ===
@@ -52,17 +82,41 @@ impl World {
         self.folder.path().join("data/kubeconfig")
     }
 
+    fn kubectl_command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(safepoint_testkit::assets().unwrap().program("kubectl").unwrap());
+        command.arg("--kubeconfig").arg(self.kubeconfig());
+        // Not at home: what a server at this address could do yesterday says nothing.
+        command.arg("--cache-dir").arg(self.folder.path().join("cache")).args(args);
+        command
+    }
+
+    /// Watches the NodeGate, of a node that holds nothing yet, and returns once that has begun.
+    pub(super) fn watch(&self) -> Watcher {
+        let number = "jsonpath={.status.heldCount}{\"\\n\"}";
+        let mut command = self.kubectl_command(&["get", "nodegate", NODE, "--watch", "-o", number]);
+        let mut kubectl = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(kubectl.stdout.take().unwrap()).lines().map_while(Result::ok);
+        assert_eq!(lines.next().as_deref(), Some("0"));
+        let (tell, held) = mpsc::channel();
+        std::thread::spawn(move || {
+            if lines.any(|number| number != "0") {
+                let _ = tell.send(now());
+            }
+        });
+        Watcher { kubectl, held }
+    }
+
+    /// Somebody on the machine asks its agent.
+    pub(super) fn on_the_node(&self, args: &[&str]) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_safepoint"));
+        let output =
+            command.args(args).env("SAFEPOINT_SOCKET", self.folder.path().join("data/agent.sock")).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
     pub(super) fn kubectl(&self, args: &[&str]) -> String {
-        let program = safepoint_testkit::assets().unwrap().program("kubectl").unwrap();
-        let output = Command::new(program)
-            .arg("--kubeconfig")
-            .arg(self.kubeconfig())
-            // Not at home: what a server at this address could do yesterday says nothing.
-            .arg("--cache-dir")
-            .arg(self.folder.path().join("cache"))
-            .args(args)
-            .output()
-            .unwrap();
+        let output = self.kubectl_command(args).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "kubectl {args:?}: {said}");
         String::from_utf8(output.stdout).unwrap()
@@ -98,19 +152,31 @@ impl World {
                 "--timeout=300s",
             ]);
         }
-        let main = json!({"name": "main", "image": "beacon:v1", "command": ["sleep", "infinity"]});
         self.apply(&json!({"apiVersion": "safepoint.dev/v1alpha1", "kind": "StaticPod",
             "metadata": {"name": "beacon", "namespace": "default"},
             "spec": {"staticPodName": "beacon", "staticPodManifest": "beacon", "paused": true,
-                "template": {"metadata": {"labels": {"app": "beacon"}}, "spec": {"containers": [main]}},
+                "template": beacon("v1"),
                 "upgradeStrategy": {"type": "AdvancedRollingUpdate", "maxUnavailable": 4,
                     "install": {"nodeSelector": {}}}}}));
     }
 
     pub(super) fn pause_beacon(&self, paused: bool) {
-        let change = json!({"spec": {"paused": paused}}).to_string();
-        self.kubectl(&["patch", "staticpod", "beacon", "--type=merge", "-p", &change]);
+        self.change_beacon(&json!({"spec": {"paused": paused}}));
     }
+
+    pub(super) fn push_beacon(&self, version: &str) {
+        self.change_beacon(&json!({"spec": {"template": beacon(version)}}));
+    }
+
+    fn change_beacon(&self, change: &Value) {
+        self.kubectl(&["patch", "staticpod", "beacon", "--type=merge", "-p", &change.to_string()]);
+    }
+}
+
+fn beacon(version: &str) -> Value {
+    let main =
+        json!({"name": "main", "image": format!("beacon:{version}"), "command": ["sleep", "infinity"]});
+    json!({"metadata": {"labels": {"app": "beacon"}}, "spec": {"containers": [main]}})
 }
 
 impl Drop for World {

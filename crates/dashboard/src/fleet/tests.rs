@@ -23,6 +23,7 @@ fn world() -> World {
         ("rover-1", "hall", true, GateFacts { held_count: 2, ..gate(Some(GateState::Frozen)) }),
         ("rover-2", "hall", true, GateFacts { orphaned: true, ..gate(Some(GateState::Frozen)) }),
         ("rover-3", "hall", true, gate(None)),
+        ("rover-4", "hall", true, GateFacts { holder: Some("crane".into()), ..gate(Some(GateState::Open)) }),
     ] {
         world.take(News::Node(name.into(), Some(node(ready, zone))));
         world.take(News::Gate(name.into(), Some(gate)));
@@ -37,8 +38,32 @@ fn names(fleet: &Fleet) -> Vec<&str> {
 #[test]
 fn whoever_needs_a_look_comes_first() {
     let fleet = Fleet::of(&world(), &Query::default(), true);
-    assert_eq!(names(&fleet), ["rover-2", "drone-2", "rover-1", "drone-1", "rover-3"]);
-    assert_eq!((fleet.nodes, fleet.held_changes, fleet.nodes_holding), (5, 2, 1));
+    assert_eq!(names(&fleet), ["rover-2", "drone-2", "rover-1", "rover-4", "rover-3", "drone-1"]);
+    assert_eq!((fleet.nodes, fleet.held_changes, fleet.nodes_holding), (6, 2, 1));
+}
+
+#[test]
+fn a_node_is_held_where_somebody_holds_everything_or_something_waits_without_a_freeze() {
+    let of = |gate: Option<GateFacts>| Standing::of(&Machine { node: None, gate }, true);
+    let open = || gate(Some(GateState::Open));
+    assert_eq!(of(Some(open())), Standing::Open);
+    assert_eq!(of(Some(GateFacts { holder: Some("crane".into()), ..open() })), Standing::Held);
+    assert_eq!(of(Some(GateFacts { held_count: 1, ..open() })), Standing::Held);
+    let frozen = GateFacts { holder: Some("crane".into()), held_count: 1, ..gate(Some(GateState::Frozen)) };
+    assert_eq!(of(Some(frozen)), Standing::Frozen, "a freeze says more");
+    assert_eq!(of(Some(gate(None))), Standing::Unknown);
+    assert_eq!(of(None), Standing::NoAgent);
+}
+
+#[test]
+fn every_standing_is_found_by_what_stands_in_its_address() {
+    for standing in Standing::ALL {
+        assert!(standing.key().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{standing:?}");
+    }
+    let mut world = world();
+    world.take(News::Node("camera".into(), Some(node(true, "hall"))));
+    let fleet = Fleet::of(&world, &Query { standing: "no-agent".into(), ..Query::default() }, true);
+    assert_eq!(names(&fleet), ["camera"]);
 }
 
 #[test]
@@ -69,7 +94,7 @@ fn nodes_are_grouped_by_a_label() {
     let (groups, more) = fleet.groups.unwrap();
     let sizes: Vec<(&str, usize, i64)> =
         groups.iter().map(|(value, group)| (value.as_str(), group.nodes, group.held_changes)).collect();
-    assert_eq!((sizes, more), (vec![("field", 2, 0), ("hall", 3, 2)], 0));
+    assert_eq!((sizes, more), (vec![("field", 2, 0), ("hall", 4, 2)], 0));
 }
 
 #[test]

@@ -145,7 +145,7 @@ pub(crate) async fn node_form(
             form::release(&form, node, &of, fields.revision().as_deref())
         }
     };
-    Ok(page(person, &format!("{name} {node}"), "/", &content, wrong.is_some()).await)
+    page(person, &format!("{name} {node}"), "/", &content, wrong.is_some()).await
 }
 
 /// The same for a static pod.
@@ -170,7 +170,7 @@ pub(crate) async fn pod_form(
             form::roll_back(&form, &title, &revisions)
         }
     };
-    Ok(page(person, &format!("{name} {title}"), "/static-pods", &content, wrong.is_some()).await)
+    page(person, &format!("{name} {title}"), "/static-pods", &content, wrong.is_some()).await
 }
 
 fn form_of<'a>(
@@ -185,11 +185,17 @@ fn form_of<'a>(
     Form { token, action, back, button, wrong, reason, length, overrides: !fields.override_.is_empty() }
 }
 
-async fn page(person: &Person, title: &str, menu: &str, content: &Markup, is_wrong: bool) -> Response {
+async fn page(
+    person: &Person,
+    title: &str,
+    menu: &str,
+    content: &Markup,
+    is_wrong: bool,
+) -> Result<Response, Refusal> {
     let token = form_token(&person.token);
-    let sight = person.sight().await;
+    let sight = person.sight().await?;
     let viewer = Some(Viewer { name: &person.name, form_token: &token, sight });
     let page = Page { title, menu, viewer, said: None, live: None };
     let code = if is_wrong { StatusCode::BAD_REQUEST } else { StatusCode::OK };
-    (code, reply(&page.of(content))).into_response()
+    Ok((code, reply(&page.of(content))).into_response())
 }

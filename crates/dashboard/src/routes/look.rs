@@ -1,15 +1,17 @@
 //! Pages that are looked at: what is on them, and when they may have changed.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::extract::Query as UrlQuery;
 use http::Uri;
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::ListParams;
 use safepoint_api::{NodeGate, StaticPod, WorkloadRef};
 use serde::Deserialize;
 
+use super::events::{Heard, events};
 use super::{App, segments};
 use crate::fleet::{Fleet, Query, Standing, held_workloads};
 use crate::known::World;
@@ -17,11 +19,18 @@ use crate::live::Piece;
 use crate::people::{Person, Sight};
 use crate::record::REPORTER;
 use crate::refusal::Refusal;
+use crate::view::layout::lost;
 use crate::view::log::Told;
+use crate::view::workload::Place;
 use crate::view::{self, words};
+use crate::workload::is_named_as;
 
-/// Events are read in one go, and no more than these of each who tells.
-const EVENTS: u32 = 500;
+/// So many pages of Events are read for the log, of each who tells.
+const LOG: usize = 20;
+/// The same for a page that is looked at again whenever something changes.
+const LATELY: usize = 4;
+/// So many questions are put to the cluster at once.
+const AT_ONCE: usize = 10;
 /// The pods of this many changes are read for the page of a workload.
 const PODS: usize = 20;
 
@@ -103,7 +112,15 @@ impl Look {
     }
 
     pub(crate) async fn pieces(&self, app: &App, person: &Person) -> Result<Vec<Piece>, Refusal> {
-        let sight = person.sight().await;
+        let mut pieces = self.content(app, person).await?;
+        if self.is_live() {
+            pieces.insert(0, lost(app.known.look(World::lost_since)));
+        }
+        Ok(pieces)
+    }
+
+    async fn content(&self, app: &App, person: &Person) -> Result<Vec<Piece>, Refusal> {
+        let sight = person.sight().await?;
         match self {
             Self::Fleet(query) => {
                 needs(sight.gates, "list NodeGates")?;
@@ -155,11 +172,14 @@ fn needs(may: bool, what: &str) -> Result<(), Refusal> {
 async fn node(app: &App, person: &Person, name: &str, sight: Sight) -> Result<Vec<Piece>, Refusal> {
     let gate = Api::<NodeGate>::all(person.client.clone()).get_opt(name).await?;
     let gate = gate.ok_or_else(|| Refusal::NotFound(format!("The cluster has no NodeGate {name}.")))?;
-    let pods = ListParams::default().fields(&format!("spec.nodeName={name}"));
+    let on_node = ListParams::default().fields(&format!("spec.nodeName={name}"));
     let of_node = format!("involvedObject.kind=Node,involvedObject.name={name}");
-    let (pods, events) = (Api::<Pod>::all(person.client.clone()), pods);
-    let (listed, history, may_order) =
-        tokio::join!(pods.list(&events), events_of(person, None, &of_node), person.may_order(name));
+    let pods = Api::<Pod>::all(person.client.clone());
+    let (listed, history, may_order) = tokio::join!(
+        pods.list(&on_node),
+        events(person, None, &of_node, LATELY, |_| true),
+        person.may_order(name)
+    );
     let machine = app.known.look(|world| world.nodes.get(name).cloned()).unwrap_or_default();
     let standing = Standing::of(&machine, sight.nodes);
     Ok(view::node::pieces(&view::node::Data {
@@ -168,7 +188,7 @@ async fn node(app: &App, person: &Person, name: &str, sight: Sight) -> Result<Ve
         node: machine.node.filter(|_| sight.nodes),
         gate,
         pods: listed.ok().map(|list| list.items),
-        history: history.map(|(told, _)| Told::newest(told)),
+        history: history.map(|heard| heard.newest),
         may_order,
     }))
 }
@@ -188,41 +208,40 @@ async fn workload(app: &App, person: &Person, of: &WorkloadRef) -> Result<Vec<Pi
     let named = held.iter().flat_map(|(_, changes)| changes).filter(|it| it.kind == "Pod").take(PODS);
     let read = futures::future::join_all(named.map(|it| api.get_opt(&it.name))).await;
     let pods: Result<Vec<Option<Pod>>, _> = read.into_iter().collect();
-    let history = events_of(person, Some(&of.namespace), "reportingComponent=safepoint.dev/agent").await;
-    let names: Vec<&str> =
+    let names: HashSet<&str> =
         held.iter().flat_map(|(_, changes)| changes).map(|change| change.name.as_str()).collect();
-    let history = history.map(|(mut told, _)| {
-        told.retain(|it| names.contains(&it.name.as_str()));
-        Told::newest(told)
-    });
-    let may_order = match held.first() {
-        Some((node, _)) => person.may_order(node).await,
-        None => false,
-    };
+    let is_of_it = |told: &Told| names.contains(told.name.as_str()) || is_named_as(of, told);
+    let agent = "reportingComponent=safepoint.dev/agent";
+    let history = events(person, Some(&of.namespace), agent, LATELY, is_of_it).await;
+    let nodes: Vec<&str> = held.iter().map(|(node, _)| node.as_str()).collect();
+    let may_order = may_order(person, &nodes).await;
+    let places = held.into_iter().zip(may_order);
+    let places = places.map(|((node, changes), may_order)| Place { node, changes, may_order }).collect();
     let pods = pods.ok().map(|pods| pods.into_iter().flatten().collect());
-    Ok(view::workload::pieces(&view::workload::Data { held, more, pods, history, may_order }))
+    let history = history.map(|heard| heard.newest);
+    Ok(view::workload::pieces(&view::workload::Data { places, more, pods, history }))
+}
+
+/// Of each node whether the person may order it something.
+async fn may_order(person: &Person, nodes: &[&str]) -> Vec<bool> {
+    // Who may order all of them need not be asked about for each; with nothing held there is nothing to ask.
+    if nodes.is_empty() || person.may_order("").await {
+        return vec![true; nodes.len()];
+    }
+    let mut answers = Vec::new();
+    for some in nodes.chunks(AT_ONCE) {
+        answers.extend(futures::future::join_all(some.iter().map(|node| person.may_order(node))).await);
+    }
+    answers
 }
 
 async fn log(person: &Person) -> Result<Vec<Piece>, Refusal> {
     let dashboard = format!("reportingComponent={REPORTER}");
     let (nodes, hub, people) = tokio::join!(
-        events_of(person, None, "reportingComponent=safepoint.dev/agent"),
-        events_of(person, None, "source=safepoint-hub"),
-        events_of(person, None, &dashboard),
+        events(person, None, "reportingComponent=safepoint.dev/agent", LOG, |_| true),
+        events(person, None, "source=safepoint-hub", LOG, |_| true),
+        events(person, None, &dashboard, LOG, |_| true),
     );
     let all = [nodes, hub, people].into_iter().collect::<Option<Vec<_>>>();
-    let is_cut = all.iter().flatten().any(|(_, is_cut)| *is_cut);
-    let told = all.map(|all| Told::newest(all.into_iter().flat_map(|(told, _)| told).collect()));
-    Ok(view::log::pieces(told.as_deref(), is_cut))
-}
-
-/// Events as the person may see them, and whether there are more; none if the person may not.
-async fn events_of(person: &Person, namespace: Option<&str>, fields: &str) -> Option<(Vec<Told>, bool)> {
-    let api = match namespace {
-        Some(namespace) => Api::<Event>::namespaced(person.client.clone(), namespace),
-        None => Api::<Event>::all(person.client.clone()),
-    };
-    let list = api.list(&ListParams::default().fields(fields).limit(EVENTS)).await.ok()?;
-    let is_cut = list.metadata.continue_.is_some_and(|token| !token.is_empty());
-    Some((list.items.into_iter().map(Told::of).collect(), is_cut))
+    Ok(view::log::pieces(all.map(Heard::of_all).as_ref()))
 }

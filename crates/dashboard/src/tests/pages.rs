@@ -45,6 +45,66 @@ fn beacon(nodes: usize) -> Arc<StaticPod> {
     Arc::new(serde_json::from_value(object).unwrap())
 }
 
+/// A roll-out over ten thousand nodes of which so many are upgraded, as the hub tells it: five hundred nodes are named at most, and
+/// none that is upgraded.
+fn large(upgraded: i64) -> Arc<StaticPod> {
+    let (failed, upgrading, deferred) = if upgraded < 10_000 { (3, 40, 7) } else { (0, 0, 0) };
+    let pending = 10_000 - upgraded - failed - upgrading - deferred;
+    let named = [("Failed", failed), ("Upgrading", upgrading), ("Deferred", deferred), ("Pending", pending)];
+    let named = named.iter().flat_map(|(state, number)| (0..*number).map(move |_| state)).take(500);
+    let nodes: Vec<_> = named
+        .enumerate()
+        .map(|(number, state)| json!({"node": format!("n{number:03}"), "state": state}))
+        .collect();
+    let mut object: StaticPod = (*beacon(0)).clone();
+    object.status = serde_json::from_value(json!({"observedGeneration": 1, "desiredNumber": 10_000,
+        "upgradedNumber": upgraded, "upgradingNumber": upgrading, "deferredNumber": deferred, "failedNumber": failed,
+        "nodesTruncated": true, "nodes": nodes}))
+    .unwrap();
+    Arc::new(object)
+}
+
+/// The picture of it: its squares by state, and what is written, with like elements counted.
+fn picture(object: Arc<StaticPod>) -> (Vec<(&'static str, usize)>, String) {
+    let data = view::static_pods::Data { object, may_steer: false, may_roll_back: false };
+    let pieces = view::static_pods::one(&data);
+    let html = &pieces.iter().find(|piece| piece.id == "picture").unwrap().html;
+    let states = ["upgraded", "upgrading", "pending", "deferred", "failed"];
+    let squares = states.map(|it| (it, html.matches(&format!("<span class=\"cell {it}\" title=")).count()));
+    let lines = html.replace('<', "\n<");
+    let lines = lines.lines().filter(|line| !["", "<li>", "</a>", "</li>"].contains(line));
+    let named = lines.filter(|line| !line.starts_with("<span class=\"hidden\"") && *line != "</span>");
+    let mut written: Vec<(String, usize)> = Vec::new();
+    for line in
+        named.map(|line| line.replace(|letter: char| letter.is_ascii_digit() && line.starts_with("<a"), ""))
+    {
+        match written.last_mut() {
+            Some((last, number)) if *last == line => *number += 1,
+            _ => written.push((line, 1)),
+        }
+    }
+    let times = |number: &usize| if *number > 1 { format!("{number} × ") } else { String::new() };
+    let text: Vec<String> = written.iter().map(|(line, number)| format!("{}{line}", times(number))).collect();
+    (squares.to_vec(), text.join("\n"))
+}
+
+#[test]
+fn a_roll_out_over_ten_thousand_nodes_fills_about_two_hundred_squares() {
+    let half = picture(large(5_000));
+    assert_eq!(
+        half.0,
+        [("upgraded", 100), ("upgrading", 1), ("pending", 99), ("deferred", 1), ("failed", 1)],
+        "a few nodes are seen too"
+    );
+    insta::assert_snapshot!("large_roll_out", half.1);
+    let (squares, text) = picture(large(9_900));
+    assert_eq!(squares[0], ("upgraded", 198), "it turns green");
+    assert!(text.contains("Those that are not upgraded follow by name."), "{text}");
+    let (squares, text) = picture(large(10_000));
+    assert_eq!(squares[0], ("upgraded", 200));
+    assert!(text.contains("All nodes are upgraded."), "{text}");
+}
+
 #[test]
 fn of_ten_thousand_nodes_one_page_of_rows_is_written() {
     let page = whole(&Query { group: "zone".into(), page: 2, ..Query::default() });
@@ -84,6 +144,13 @@ fn a_roll_out_is_a_picture_with_words() {
     assert!(page.contains("<rect class=\"upgraded\" x=\"0\" y=\"0\" width=\"500\" height=\"20\">"), "{page}");
     assert_eq!(page.matches("<a class=\"cell ").count(), 6);
     assert!(page.contains("it is frozen") && page.contains("/pause") && !page.contains("/roll-back"));
+}
+
+#[test]
+fn of_the_nodes_that_are_not_upgraded_those_that_are_not_listed_are_counted() {
+    let data = view::static_pods::Data { object: large(5_000), may_steer: false, may_roll_back: false };
+    let page: String = view::static_pods::one(&data).into_iter().map(|piece| piece.html).collect();
+    assert!(page.contains("<p class=\"note\">and 4900 more</p>"), "{page}");
 }
 
 #[test]

@@ -25,6 +25,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
+use super::line::Line;
 use crate::dashboard::work;
 use crate::known::Known;
 use crate::people::People;
@@ -48,6 +49,7 @@ pub(crate) struct World {
     pub(crate) other: String,
     /// The token of somebody who may nothing but say who they are.
     pub(crate) visitor: String,
+    line: Line,
     _tasks: JoinSet<()>,
     router: Router,
     _data: tempfile::TempDir,
@@ -75,7 +77,14 @@ impl World {
         let visitor = account(&client, "visitor").await;
 
         let known = Arc::new(Known::new());
-        let watches = Watches { client: client.clone(), known: Arc::clone(&known), after: Vec::new() };
+        let clock = || "2026-11-16T12:00:00Z".parse().unwrap();
+        let line = Line::new();
+        let watches = Watches {
+            client: line.through(client.clone()),
+            known: Arc::clone(&known),
+            clock,
+            after: Vec::new(),
+        };
         let supervisor = Supervisor::builder(Config::default()).module(watches).build().unwrap();
         let mut health = supervisor.handle().health();
         tasks.spawn(async move { drop(supervisor.run(CancellationToken::new()).await) });
@@ -85,17 +94,17 @@ impl World {
         let (jobs, waiting) = mpsc::channel(16);
         let app = App::new(Inner {
             known: Arc::clone(&known),
-            people: People::new(Client::new(api.guarded_router(), "default")),
+            people: People::new(line.through(Client::new(api.guarded_router(), "default"))),
             own: client.clone(),
             cookies: Cookies { secure: false },
-            clock: || "2026-11-16T12:00:00Z".parse().unwrap(),
+            clock,
             hint: "Ask the admin.".to_owned(),
             jobs,
             streams: App::streams(),
             stop: CancellationToken::new(),
         });
         tasks.spawn(work(waiting, CancellationToken::new()));
-        Self { client, known, admin, other, visitor, _tasks: tasks, router: app.router(), _data: data }
+        Self { client, known, admin, other, visitor, line, _tasks: tasks, router: app.router(), _data: data }
     }
 
     /// The same with a node that has said this about itself.
@@ -112,6 +121,37 @@ impl World {
         world.gates().create(&PostParams::default(), &gate).await.unwrap();
         world.says(status).await;
         world
+    }
+
+    /// Whether the dashboard reaches the cluster.
+    pub(crate) fn cut_off(&self, is_cut: bool) {
+        self.line.cut(is_cut);
+    }
+
+    /// The cluster answers nothing any more.
+    pub(crate) fn goes_dead(&self) {
+        self.line.kill();
+    }
+
+    /// Nobody may order this node anything any more.
+    pub(crate) fn forbid(&self, node: &'static str) {
+        self.line.forbid(node);
+    }
+
+    /// What another node says about itself, and the dashboard has heard.
+    pub(crate) async fn another_says(&self, node: &str, status: Value) {
+        let gate = NodeGate::new(node, NodeGateSpec::default());
+        self.gates().create(&PostParams::default(), &gate).await.unwrap();
+        let change = Patch::Merge(json!({"status": status}));
+        let gate = self.gates().patch_status(node, &PatchParams::default(), &change).await.unwrap();
+        let version = gate.resource_version().unwrap();
+        until("the dashboard has heard", async || {
+            self.known.look(|world| {
+                let gate = world.nodes.get(node)?.gate.as_ref()?;
+                (gate.version == version).then_some(())
+            })
+        })
+        .await;
     }
 
     pub(crate) fn gates(&self) -> Api<NodeGate> {

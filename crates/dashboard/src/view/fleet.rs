@@ -31,7 +31,8 @@ pub(crate) fn pieces(
 
 /// One sentence that is read out when it changes.
 fn news(fleet: &Fleet) -> Markup {
-    let trouble = [Standing::Orphaned, Standing::Offline, Standing::Freezing, Standing::Frozen];
+    let trouble =
+        [Standing::Orphaned, Standing::Offline, Standing::Freezing, Standing::Frozen, Standing::Held];
     let parts = trouble.iter().filter_map(|standing| {
         let number = fleet.counts.get(standing)?;
         Some(format!("{number} {}", standing.word()))
@@ -51,7 +52,7 @@ fn news(fleet: &Fleet) -> Markup {
 
 fn standings(fleet: &Fleet, query: &Query) -> Markup {
     let all = Query { standing: String::new(), held: String::new(), page: 0, ..query.clone() };
-    let only = |standing: Standing| Query { standing: standing.word().to_owned(), ..all.clone() };
+    let only = |standing: Standing| Query { standing: standing.key().to_owned(), ..all.clone() };
     let holding = Query { held: "yes".to_owned(), ..all.clone() };
     let is_all = query.standing.is_empty() && query.held.is_empty();
     html! {
@@ -60,8 +61,8 @@ fn standings(fleet: &Fleet, query: &Query) -> Markup {
                 li { a href=(address(&all)) aria-current=[is_all.then_some("true")] { b { (fleet.nodes) } " all" } }
                 @for standing in Standing::ALL {
                     li {
-                        a class=(standing.word()) href=(address(&only(standing))) title=(standing.meaning())
-                            aria-current=[(query.standing == standing.word()).then_some("true")] {
+                        a class=(standing.key()) href=(address(&only(standing))) title=(standing.meaning())
+                            aria-current=[(query.standing == standing.key()).then_some("true")] {
                             b { (fleet.counts.get(&standing).copied().unwrap_or_default()) } " " (standing.word())
                         }
                     }

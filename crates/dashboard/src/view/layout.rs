@@ -1,8 +1,10 @@
 //! What every page has around it.
 
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use maud::{DOCTYPE, Markup, html};
 
-use super::words::encoded;
+use super::words::{encoded, since as since_when};
 use crate::assets;
 use crate::live::Piece;
 use crate::people::Sight;
@@ -31,6 +33,20 @@ pub(crate) struct Page<'a> {
 pub(crate) struct Said {
     pub(crate) is_bad: bool,
     pub(crate) text: String,
+}
+
+/// Says that the cluster is not heard, where it is not: what was known then must not look like what is so now.
+pub(crate) fn lost(since: Option<Timestamp>) -> Piece {
+    let html = html! {
+        div id="lost" class=[since.map(|_| "said bad")] {
+            p role="status" {
+                @if since.is_some() { "The cluster is not heard: what you see is what was known then, and may be old." }
+            }
+            // Outside of what is read out: how long that is changes every second.
+            @if let Some(at) = since { p class="note" { "Not heard " (since_when(&Time(at))) "." } }
+        }
+    };
+    Piece::new("lost", html)
 }
 
 /// The pages that this person is offered.

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::words::{moment, node_link};
 use crate::live::Piece;
+use crate::routes::events::Heard;
 
 /// So many are shown.
 pub(crate) const MOST: usize = 200;
@@ -59,20 +60,28 @@ impl Told {
     }
 }
 
-/// The page. `is_cut`: there are more Events than were read.
-pub(crate) fn pieces(told: Option<&[Told]>, is_cut: bool) -> Vec<Piece> {
+/// The page. None: the person may not see it.
+pub(crate) fn pieces(heard: Option<&Heard>) -> Vec<Piece> {
     let page = html! {
         section id="log" aria-labelledby="log-title" {
             h2 id="log-title" { "What the cluster has heard" }
-            @match told {
+            @match heard {
                 None => { p class="note" { "You may not list Events of all namespaces." } }
-                Some(told) => {
-                    (table(told, "log-title", "Nothing has happened that the cluster still knows of."))
-                    @if is_cut || told.len() == MOST { p class="note" { "There is more; the newest that were found are shown." } }
+                Some(heard) => {
+                    (table(&heard.newest, "log-title", "Nothing has happened that the cluster still knows of."))
+                    @if heard.is_cut {
+                        p class="note" {
+                            "The newest " (heard.newest.len()) " of the " (heard.read) " that were read. The cluster has more, some of which may be newer: "
+                            code { "kubectl get events -A --sort-by=.lastTimestamp" } "."
+                        }
+                    } @else if heard.read > heard.newest.len() {
+                        p class="note" { "The newest " (heard.newest.len()) " of " (heard.read) "." }
+                    }
                 }
             }
             p class="note" {
-                "This is what nodes, the hub and this dashboard have told as Events, which the cluster forgets after a while. "
+                "This is how it was when the page was loaded; load it again to see what has happened since. It is "
+                "what nodes, the hub and this dashboard have told as Events, which the cluster forgets after a while. "
                 "The audit log itself is on each node, where every line is bound to the one before: "
                 code { "safepoint log" } " on the node."
             }

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Pod;
 use maud::{Markup, html};
 use safepoint_api::NodeGate;
 use safepoint_api::node_gate::{GateState, NodeGateStatus};
-use safepoint_orders::has_seen;
+use safepoint_orders::{has_seen, local_freezes};
 
 use super::log::{Told, table};
 use super::node_tables::{grants, held, holds, modules, orders};
@@ -76,6 +76,8 @@ fn acts(data: &Data, status: &NodeGateStatus) -> Markup {
     let path = node_path(&data.name);
     let closed = matches!(status.state, Some(GateState::Freezing | GateState::Frozen));
     let wanted = data.gate.spec.freeze.is_some();
+    // The cluster's own freeze is thawed; only one that was taken on the node has to be set aside.
+    let vetoes = closed && local_freezes(status).next().is_some();
     html! {
         section id="acts" aria-label="What you can do" {
             @if !data.may_order {
@@ -84,7 +86,7 @@ fn acts(data: &Data, status: &NodeGateStatus) -> Markup {
                 ul class="acts" {
                     @if !wanted { li { a class="button" href={ (path) "/freeze" } { "Freeze…" } } }
                     @if wanted || closed { li { a class="button" href={ (path) "/thaw" } { "Thaw…" } } }
-                    @if closed { li { a class="button" href={ (path) "/thaw?override=yes" } { "Override a freeze of the node…" } } }
+                    @if vetoes { li { a class="button" href={ (path) "/thaw?override=yes" } { "Override a freeze of the node…" } } }
                 }
             }
         }

@@ -6,9 +6,8 @@ use safepoint_api::NodeGate;
 use safepoint_api::node_gate::{HeldChange, ModuleState, NodeGateStatus, OrderPhase, Origin};
 
 use super::words::{
-    change, count, difference, encoded, ends, moment, node_path, revisions, scope, why, workload_link,
+    before_and_after, change, count, encoded, ends, moment, node_path, revisions, scope, why, workload_link,
 };
-use crate::diff;
 
 /// Where a change is released. Bound to the revision that is looked at.
 pub(crate) fn release_path(node: &str, change: &HeldChange) -> Option<String> {
@@ -48,8 +47,7 @@ pub(crate) fn held(node: &str, status: &NodeGateStatus, pods: Option<&[Pod]>, ma
                             @if let Some(of) = &it.workload { "Of " (workload_link(of)) ". " }
                             @if !it.held_by.is_empty() { "Held by " (it.held_by.join(", ")) "." }
                         }
-                        @let found = pods.and_then(|pods| diff::difference(it, &status.held, pods));
-                        @if let Some(found) = found { (difference(&found)) }
+                        (before_and_after(it, &status.held, pods))
                         @if may_order && let Some(path) = release_path(node, it) {
                             p { a class="button" href=(path) { "Release…" } }
                         }

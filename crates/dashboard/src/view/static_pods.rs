@@ -20,6 +20,10 @@ const ORDER: [NodeUpgradeState; 5] = [
 ];
 /// The width of the picture.
 const WIDE: i64 = 1_000;
+/// About so many squares are drawn where the cluster does not name all nodes.
+const SQUARES: usize = 200;
+/// So many nodes that are not upgraded are listed.
+const MOST: usize = 100;
 
 /// What is known of one when somebody looks at it.
 pub(crate) struct Data {
@@ -194,16 +198,25 @@ pub(crate) fn bar(object: &StaticPod) -> Markup {
     }
 }
 
-/// A square for each node.
+/// A square for each node; where the cluster does not name them all, each square stands for several.
 fn picture(status: &StaticPodStatus) -> Markup {
-    let shown_upgraded = status.nodes.iter().filter(|node| node.state == NodeUpgradeState::Upgraded).count();
-    let more = usize::try_from(status.upgraded_number).unwrap_or_default().saturating_sub(shown_upgraded);
     html! {
         section id="picture" aria-labelledby="picture-title" {
             h2 id="picture-title" { "Nodes" }
             ul class="legend" aria-label="What the colours mean" {
                 @for (state, number) in counts(status) {
                     li { span class={ "cell " (word(state)) } {} " " (number) " " (word(state)) }
+                }
+            }
+            @if status.nodes_truncated {
+                @let (each, squares) = squares(status);
+                // In words it is above.
+                div class="cells" aria-hidden="true" {
+                    @for state in squares { span class={ "cell " (word(state)) } title=(word(state)) {} }
+                }
+                p class="note" {
+                    "A square stands for " (each) " nodes or fewer. "
+                    (left_out(status))
                 }
             }
             ul class="cells" aria-label="Nodes by state" {
@@ -216,8 +229,36 @@ fn picture(status: &StaticPodStatus) -> Markup {
                     }
                 }
             }
-            @if status.nodes_truncated { p class="note" { "and " (more) " upgraded nodes more" } }
         }
+    }
+}
+
+/// The states of about so many squares as are drawn, and for how many nodes each of them stands. A state that any node is in has one.
+fn squares(status: &StaticPodStatus) -> (usize, impl Iterator<Item = NodeUpgradeState>) {
+    let counts = counts(status).map(|(state, number)| (state, usize::try_from(number).unwrap_or_default()));
+    let all: usize = counts.iter().map(|(_, number)| number).sum();
+    let each = all.div_ceil(SQUARES).max(1);
+    let squares =
+        counts.into_iter().flat_map(move |(state, number)| std::iter::repeat_n(state, number.div_ceil(each)));
+    (each, squares)
+}
+
+/// How many nodes are not upgraded.
+fn behind(status: &StaticPodStatus) -> usize {
+    usize::try_from(status.desired_number - status.upgraded_number).unwrap_or_default()
+}
+
+/// Which nodes are named, where not all are.
+fn left_out(status: &StaticPodStatus) -> String {
+    let behind = behind(status);
+    let named = status.nodes.iter().filter(|node| node.state != NodeUpgradeState::Upgraded).count();
+    match named {
+        _ if behind == 0 => "All nodes are upgraded.".to_owned(),
+        _ if named >= behind => "Those that are not upgraded follow by name.".to_owned(),
+        _ => format!(
+            "Of the {behind} nodes that are not upgraded {named} follow by name: those that failed, are under way or are put off \
+             before those that only wait."
+        ),
     }
 }
 
@@ -225,6 +266,8 @@ fn picture(status: &StaticPodStatus) -> Markup {
 fn waiting(status: &StaticPodStatus) -> Markup {
     let waiting: Vec<_> =
         status.nodes.iter().filter(|node| node.state != NodeUpgradeState::Upgraded).collect();
+    let all = if status.nodes_truncated { behind(status).max(waiting.len()) } else { waiting.len() };
+    let more = all - waiting.len().min(MOST);
     html! {
         section id="waiting" aria-labelledby="waiting-title" hidden[waiting.is_empty()] {
             h2 id="waiting-title" { "Not upgraded, and why" }
@@ -235,7 +278,7 @@ fn waiting(status: &StaticPodStatus) -> Markup {
                         th scope="col" { "Message" } th scope="col" { "Since" } th scope="col" { "Tried again" }
                     } }
                     tbody {
-                        @for node in waiting.iter().take(100) {
+                        @for node in waiting.iter().take(MOST) {
                             tr {
                                 th scope="row" { (node_link(&node.node)) }
                                 td { (word(node.state)) }
@@ -248,7 +291,7 @@ fn waiting(status: &StaticPodStatus) -> Markup {
                     }
                 }
             }
-            @if waiting.len() > 100 { p class="note" { "and " (waiting.len() - 100) " more" } }
+            @if more > 0 { p class="note" { "and " (more) " more" } }
         }
     }
 }

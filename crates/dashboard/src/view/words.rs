@@ -1,12 +1,13 @@
 //! Words, moments and links that several pages share.
 
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use maud::{Markup, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use safepoint_api::WorkloadRef;
 use safepoint_api::node_gate::{Change, HeldChange, Hold, OnExpiry, Scope, ScopeKind};
 
-use crate::diff::{Difference, MOST, Source};
+use crate::diff::{self, Difference, MOST, Source};
 use crate::fleet::Standing;
 
 /// What stands in a path or a query as it is.
@@ -28,12 +29,15 @@ pub(crate) fn moment(time: Option<&Time>) -> Markup {
     }
 }
 
+/// Since when. The script shows for how long.
+pub(crate) fn since(time: &Time) -> Markup {
+    html! { time class="since" datetime=(time.0) { "since " (time.0.strftime("%Y-%m-%d %H:%M:%S UTC")) } }
+}
+
 /// Why something is held, as its node has said it. How long it had been held by then is not repeated, because that was then: the
 /// script says how long it is now, and without it, since when.
 pub(crate) fn why(held: &HeldChange) -> Markup {
-    let since = html! {
-        time class="since" datetime=(held.since.0) { "since " (held.since.0.strftime("%Y-%m-%d %H:%M:%S UTC")) }
-    };
+    let since = since(&held.since);
     let said = held.why.split_once(" has been held for ");
     match said.and_then(|(what, rest)| Some((what, rest.split_once(") because ")?.1))) {
         Some((what, because)) => html! { (what) " has been held " (since) " because " (because) },
@@ -42,7 +46,7 @@ pub(crate) fn why(held: &HeldChange) -> Markup {
 }
 
 pub(crate) fn standing(standing: Standing) -> Markup {
-    html! { span class={ "badge " (standing.word()) } title=(standing.meaning()) { (standing.word()) } }
+    html! { span class={ "badge " (standing.key()) } title=(standing.meaning()) { (standing.word()) } }
 }
 
 pub(crate) fn node_path(node: &str) -> String {
@@ -122,8 +126,19 @@ pub(crate) fn count(number: i64, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
+/// What a held change would do, as far as it can be told: `all` are those that are held with it. Without `pods` the page says that
+/// they may not be read.
+pub(crate) fn before_and_after(change: &HeldChange, all: &[HeldChange], pods: Option<&[Pod]>) -> Markup {
+    let is_unread = pods.is_none() && change.kind == "Pod" && change.change != Change::Stop;
+    match diff::difference(change, all, pods.unwrap_or_default()) {
+        Some(found) => difference(&found),
+        None if is_unread => html! {},
+        None => html! { p class="note" { (diff::instead(change, all)) } },
+    }
+}
+
 /// Before and after, folded away until somebody looks.
-pub(crate) fn difference(difference: &Difference) -> Markup {
+fn difference(difference: &Difference) -> Markup {
     let note = match difference.source {
         Source::BothPods => "the old pod and its successor, as the cluster has them",
         Source::Images => {
@@ -136,7 +151,13 @@ pub(crate) fn difference(difference: &Difference) -> Markup {
             summary { "Before and after" }
             p class="note" { (note) }
             @if difference.fields.is_empty() {
-                p { "The images are the same." }
+                p {
+                    @match difference.source {
+                        Source::Images => "The images are the same: something other than the images differs.",
+                        Source::BothPods => "Nothing differs that the cluster knows of: the pod is replaced by one like it.",
+                        Source::NewPod => "It has no containers.",
+                    }
+                }
             } @else {
                 div class="scroll" tabindex="0" role="group" aria-label="Before and after" {
                     table {

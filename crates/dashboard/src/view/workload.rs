@@ -6,8 +6,7 @@ use safepoint_api::node_gate::HeldChange;
 
 use super::log::{Told, table};
 use super::node_tables::release_path;
-use super::words::{change, difference, node_link, revisions, why as why_held};
-use crate::diff;
+use super::words::{before_and_after, change, node_link, revisions, why as why_held};
 use crate::live::Piece;
 
 /// So many nodes are shown.
@@ -15,14 +14,20 @@ pub(crate) const MOST: usize = 100;
 
 /// What is known of a workload when somebody looks at it.
 pub(crate) struct Data {
-    /// Of each node where something is held, those changes; and how many nodes more there are.
-    pub(crate) held: Vec<(String, Vec<HeldChange>)>,
+    /// Where something is held, and how many nodes more there are.
+    pub(crate) places: Vec<Place>,
     pub(crate) more: usize,
     /// The pods that are named in them, if the person may read them.
     pub(crate) pods: Option<Vec<Pod>>,
     /// What happened to them lately, if the person may list Events.
     pub(crate) history: Option<Vec<Told>>,
-    /// The nodes that the person may order something.
+}
+
+/// A node where something of it is held.
+pub(crate) struct Place {
+    pub(crate) node: String,
+    pub(crate) changes: Vec<HeldChange>,
+    /// Whether the person may order this node something.
     pub(crate) may_order: bool,
 }
 
@@ -35,17 +40,17 @@ fn why(data: &Data) -> Markup {
         section id="why" aria-labelledby="why-title" {
             h2 id="why-title" { "Why it waits" }
             p role="status" {
-                @match data.held.len() + data.more {
+                @match data.places.len() + data.more {
                     0 => "No node holds anything of it.",
                     1 => "Something of it is held on 1 node.",
                     nodes => { "Something of it is held on " (nodes) " nodes." }
                 }
             }
-            @if data.pods.is_none() && !data.held.is_empty() {
+            @if data.pods.is_none() && !data.places.is_empty() {
                 p class="note" { "You may not read the pods of this namespace, so before and after are not shown." }
             }
             ul class="cards" {
-                @for (node, changes) in &data.held {
+                @for Place { node, changes, may_order } in &data.places {
                     li {
                         h3 { (node_link(node)) }
                         @for it in changes {
@@ -55,10 +60,9 @@ fn why(data: &Data) -> Markup {
                                 @if !revisions.is_empty() { " " code { (revisions) } }
                                 ": " (why_held(it))
                             }
-                            @let found = data.pods.as_deref().and_then(|pods| diff::difference(it, changes, pods));
-                            @if let Some(found) = found { (difference(&found)) }
+                            (before_and_after(it, changes, data.pods.as_deref()))
                         }
-                        @if data.may_order && let Some(path) = changes.iter().find_map(|it| release_path(node, it)) {
+                        @if *may_order && let Some(path) = changes.iter().find_map(|it| release_path(node, it)) {
                             p { a class="button" href=(path) { "Release on " (node) "…" } }
                         }
                     }
