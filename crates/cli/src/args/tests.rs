@@ -60,6 +60,8 @@ fn words(line: &str) -> Vec<String> {
     let mut quote = None;
     for letter in line.chars() {
         match (letter, quote) {
+            // What another command says is one word.
+            ('(', None) => quote = Some(')'),
             ('"' | '\'', None) => quote = Some(letter),
             (letter, Some(open)) if letter == open => quote = None,
             ('#' | '|' | '>' | ';' | '&', None) => break,
