@@ -9,7 +9,8 @@
 //!                                                                          └─► (a node that fails) the old one again ─► failed
 //! ```
 //!
-//! A node that is away does nothing until it is back, and one that is frozen begins nothing. Nobody renews their leases: a
+//! A node that is away does nothing until it is back, and one that is frozen begins nothing: its agent obeys the freeze in its
+//! NodeGate and says how the gate is. Nobody renews their leases: a
 //! cluster with a node controller takes them for lost after a while, the embedded API has none.
 //!
 //! ```no_run
@@ -26,6 +27,7 @@
 //! # }
 //! ```
 
+mod agents;
 mod kubelet;
 mod machine;
 mod writing;
@@ -41,11 +43,13 @@ use kube::Client;
 use kube::api::Api;
 use kube::runtime::watcher::Event;
 use kube::runtime::{WatchStreamExt, watcher};
+use safepoint_api::NodeGate;
 use safepoint_api::names::safepoint::{SIMULATED, static_pod as words};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde_json::Value;
 
 use crate::clock::Clock;
+use agents::Agents;
 use kubelet::{Kubelet, Sighting};
 pub use machine::{Counts, Nature};
 use machine::{Machine, Machines};
@@ -165,19 +169,17 @@ impl Fleet {
         Ok(())
     }
 
-    /// Freezes a node, or lets it thaw: its gate says so, and no task begins on it.
+    /// Freezes a node, or lets it thaw, and waits until its agent has heard of it: from then on no task begins, and its gate says
+    /// so. The fleet has to run.
     ///
     /// # Errors
     ///
     /// If the API does not take it.
     pub async fn set_frozen(&self, number: usize, frozen: bool) -> Result<(), kube::Error> {
-        let name = self.options.name(number);
-        if frozen {
-            self.machines.with(number, |machine| machine.frozen = true);
-        }
-        writing::gate(&self.client, &name, frozen).await?;
-        self.machines.with(number, |machine| machine.frozen = frozen);
-        Ok(())
+        let gate = writing::freeze(&self.client, &self.options.name(number), frozen).await?;
+        self.machines.until(number, |machine| machine.frozen == frozen).await;
+        let busy = self.machines.with(number, |machine| machine.busy);
+        agents::tell(&self.client, &gate, busy, &self.options.clock).await.map(drop)
     }
 
     /// Makes the nodes and the static pods that they run from the beginning. What is there already stays.
@@ -227,6 +229,10 @@ impl Module for Fleet {
         let pods: Api<Pod> = Api::all(self.client.clone());
         let mut events = std::pin::pin!(watcher(pods, config).default_backoff());
         let mut playing = FuturesUnordered::new();
+        let agents = Agents::new(&self.client, &self.machines, &self.options.clock);
+        let gates: Api<NodeGate> = Api::all(self.client.clone());
+        let mut gates = std::pin::pin!(watcher(gates, watcher::Config::default()).default_backoff());
+        let mut settling = FuturesUnordered::new();
         ctx.ready();
         loop {
             tokio::select! {
@@ -241,6 +247,17 @@ impl Module for Fleet {
                     None => return Err(Fault::transient("the watch has ended")),
                 },
                 Some(()) = playing.next(), if !playing.is_empty() => {}
+                event = gates.next() => match event {
+                    Some(Ok(Event::Apply(gate) | Event::InitApply(gate))) => {
+                        settling.extend(agents.see(gate).map(|number| agents.settle(number)));
+                    }
+                    Some(Ok(Event::Delete(gate))) => agents.gone(&gate),
+                    Some(Ok(Event::Init | Event::InitDone)) => {}
+                    // Before there is a hub nobody has defined what a gate is.
+                    Some(Err(error)) => tracing::debug!(%error, "the watch is tried again"),
+                    None => return Err(Fault::transient("the watch has ended")),
+                },
+                Some(()) = settling.next(), if !settling.is_empty() => {}
                 () = ctx.cancelled() => return Ok(()),
             }
         }

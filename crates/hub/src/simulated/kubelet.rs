@@ -120,9 +120,14 @@ impl<'a> Kubelet<'a> {
         sleep(self.pace.begin).await;
         let present = |machine: &Machine| machine.ready && !machine.frozen;
         let leaves = || lock(&self.tasks).get(&task.uid).is_none_or(|leaves| *leaves);
-        self.machines.until(task.number, |machine| (machine.ready && leaves()) || present(machine)).await;
-        if !leaves() {
-            self.work(&task).await;
+        // Between the look and the beginning it may be frozen.
+        while !leaves() {
+            self.machines.until(task.number, |machine| (machine.ready && leaves()) || present(machine)).await;
+            if !leaves() && self.machines.with(task.number, Machine::begin) {
+                self.work(&task).await;
+                self.machines.with(task.number, |machine| machine.busy = false);
+                break;
+            }
         }
         self.machines.until(task.number, |machine| machine.ready && leaves()).await;
         let is_there = lock(&self.tasks).contains_key(&task.uid);

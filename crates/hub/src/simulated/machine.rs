@@ -38,6 +38,8 @@ pub(super) struct Machine {
     pub(super) uid: String,
     pub(super) ready: bool,
     pub(super) frozen: bool,
+    /// A task is at work.
+    pub(super) busy: bool,
     pub(super) nature: Nature,
     /// The manifests in its folder, by namespace and name of their pods.
     manifests: HashMap<(String, String), Arc<Value>>,
@@ -62,9 +64,16 @@ impl Machine {
             uid: String::new(),
             ready: true,
             frozen: false,
+            busy: false,
             nature: Nature::Works,
             manifests: HashMap::new(),
         }
+    }
+
+    /// Lets a task begin, unless the machine is away or frozen.
+    pub(super) fn begin(&mut self) -> bool {
+        self.busy = self.ready && !self.frozen;
+        self.busy
     }
 
     /// Puts a manifest in its folder.

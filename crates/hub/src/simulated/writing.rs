@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use safepoint_api::NodeGate;
 use safepoint_api::names::kubernetes::{CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, CONFIG_SOURCE_FILE};
-use safepoint_api::node_gate::NodeGateSpec;
+use safepoint_api::node_gate::{Freeze, NodeGateSpec};
 use serde_json::{Value, json};
 
 use super::machine::key;
@@ -56,15 +56,16 @@ fn status(ready: bool, clock: &Clock) -> Value {
     json!({"conditions": [condition(ready, clock)], "capacity": {"pods": "0"}, "allocatable": {"pods": "0"}})
 }
 
-/// What a node's agent says about its gate.
-pub(super) async fn gate(client: &Client, name: &str, frozen: bool) -> Result<(), kube::Error> {
+/// The wish that a node be frozen, or the end of it.
+pub(super) async fn freeze(client: &Client, name: &str, frozen: bool) -> Result<NodeGate, kube::Error> {
     let gates: Api<NodeGate> = Api::all(client.clone());
     match gates.create(&PostParams::default(), &NodeGate::new(name, NodeGateSpec::default())).await {
         Err(kube::Error::Api(status)) if status.code == 409 => {}
         made => drop(made?),
     }
-    let change = json!({"status": {"state": if frozen { "Frozen" } else { "Open" }}});
-    gates.patch_status(name, &PatchParams::default(), &Patch::Merge(change)).await.map(drop)
+    let freeze = frozen.then(|| Freeze::new("simulated"));
+    let change = Patch::Merge(json!({"spec": {"freeze": freeze}}));
+    gates.patch(name, &PatchParams::default(), &change).await
 }
 
 /// Makes the mirror pod of a manifest, as a kubelet does.

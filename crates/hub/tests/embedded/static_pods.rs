@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
+use safepoint_api::NodeGate;
+use safepoint_api::node_gate::GateState;
 use safepoint_api::static_pod::{NodeUpgradeState, StaticPodStatus};
 use safepoint_hub::simulated::{Nature, Options as FleetOptions};
 use serde_json::{Value, json};
@@ -114,6 +116,13 @@ async fn nodes_that_are_away_or_frozen_are_put_off_and_caught_up() {
     scene.fleet.set_ready(2, true).await.unwrap();
     scene.fleet.set_frozen(7, false).await.unwrap();
     scene.status("they are caught up", |status| status.upgraded_number == 10).await;
+    let gates: Api<NodeGate> = Api::all(scene.admin.clone());
+    until("every node says that its gate is open", async || {
+        let gates = gates.list(&ListParams::default()).await.unwrap();
+        let open = |gate: &&NodeGate| gate.status.as_ref()?.state.filter(|state| *state == GateState::Open);
+        (gates.iter().filter_map(|gate| open(&gate)).count() == 10).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
