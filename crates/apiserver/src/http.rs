@@ -1,7 +1,6 @@
 //! What a request says: where it points, what it asks for, in which form it wants the answer.
 
 pub(crate) mod accept;
-mod awaited;
 pub(crate) mod body;
 pub(crate) mod path;
 mod protobuf;
@@ -9,7 +8,6 @@ pub(crate) mod query;
 pub(crate) mod reply;
 
 pub(crate) use accept::{Accept, Form};
-pub(crate) use awaited::Awaited;
 pub(crate) use body::Content;
 pub(crate) use path::Target;
 pub(crate) use query::Query;

@@ -9,6 +9,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulConnection;
 use hyper_util::service::TowerToHyperService;
 use rustix::process::{Resource, getrlimit, setrlimit};
+use safepoint_serving::Awaited;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -17,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::api::{Api, StartError};
-use crate::http::Awaited;
 
 /// How long a connection may wait for its next request, as in Kubernetes.
 const IDLE: Duration = Duration::from_secs(90);

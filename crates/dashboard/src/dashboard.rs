@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::acts::Job;
 use crate::known::Known;
 use crate::people::People;
+use crate::places::Places;
 use crate::routes::{App, Inner};
 use crate::serve::{Served, serve};
 use crate::session::Cookies;
@@ -159,7 +160,7 @@ impl Server {
             clock: wall(),
             hint: self.hint.clone(),
             jobs,
-            streams: App::streams(),
+            places: Places::default(),
             stop,
         });
         (app, waiting)
@@ -182,9 +183,8 @@ impl Module for Server {
         let (app, jobs) = self.app(ctx.token());
         let server = self.served.open().map_err(Fault::transient)?;
         ctx.ready();
-        let (served, ()) =
-            tokio::join!(serve(listener, server, app.router(), ctx.token()), work(jobs, ctx.token()));
-        served.map_err(Fault::transient)
+        tokio::join!(serve(listener, server, app.router(), ctx.token()), work(jobs, ctx.token()));
+        Ok(())
     }
 }
 

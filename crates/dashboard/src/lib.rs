@@ -22,6 +22,7 @@ mod fleet;
 mod known;
 mod live;
 mod people;
+mod places;
 mod record;
 mod refusal;
 mod routes;

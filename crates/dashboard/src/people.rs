@@ -17,18 +17,24 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::client::Body;
 use kube::{Api, Client};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 /// How long an answer is taken for true. A right that was taken away is seen for so long at most.
 const KEPT: Duration = Duration::from_secs(15);
 /// So many answers are kept at most.
 const MOST: usize = 10_000;
+/// So many are asked about at once: whoever sends tokens of nobody does not keep the cluster busy with them.
+const AT_ONCE: usize = 32;
+/// What the name of an object may have at most.
+const LONGEST_NAME: usize = 253;
 
 /// Everybody who may come.
 pub(crate) struct People {
     /// The cluster, as nobody.
     door: Client,
     answers: Mutex<HashMap<(Digest, Question), (Instant, Answer)>>,
+    turns: Semaphore,
 }
 
 /// Somebody whom the cluster knows.
@@ -68,7 +74,7 @@ type Digest = [u8; 32];
 
 impl People {
     pub(crate) fn new(door: Client) -> Arc<Self> {
-        Arc::new(Self { door, answers: Mutex::default() })
+        Arc::new(Self { door, answers: Mutex::default(), turns: Semaphore::new(AT_ONCE) })
     }
 
     /// The person who has this token.
@@ -87,6 +93,7 @@ impl People {
         person.name = match self.kept(&key) {
             Some(Answer::Name(name)) => name,
             _ => {
+                let _turn = self.turns.acquire().await;
                 let review = Api::<SelfSubjectReview>::all(person.client.clone())
                     .create(&PostParams::default(), &SelfSubjectReview::default())
                     .await?;
@@ -129,6 +136,10 @@ impl Person {
     /// The same for whoever has to know that the cluster does not answer.
     async fn ask(&self, question: Question) -> Result<bool, kube::Error> {
         let Question::May { verb, group, resource, namespace, name } = &question else { return Ok(false) };
+        // What is no name is nobody's, and is not remembered.
+        if !is_name(namespace) || !is_name(name) {
+            return Ok(false);
+        }
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let key = (digest_of(&self.token), question.clone());
         if let Some(Answer::May(may)) = self.people.kept(&key) {
@@ -227,6 +238,12 @@ fn client_of(door: &Client, token: &str) -> Client {
         }
     };
     Client::new(tower::service_fn(call), "default")
+}
+
+/// Whether a text can be the name of an object that is asked about; none is one, too.
+fn is_name(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    text.len() <= LONGEST_NAME && text.bytes().all(is_part)
 }
 
 /// Tokens themselves are not kept longer than a request takes.

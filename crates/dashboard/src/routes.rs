@@ -17,19 +17,23 @@ pub(crate) mod look;
 pub(crate) mod sign;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, FromRequestParts, State};
-use axum::middleware::map_response;
+use axum::body::{Body, to_bytes};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::middleware::{Next, from_fn, map_response};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use http::header::{self, HeaderName, HeaderValue};
 use http::request::Parts;
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 use kube::Client;
 use maud::Markup;
 use percent_encoding::percent_decode_str;
-use tokio::sync::{Semaphore, mpsc};
+use safepoint_serving::Caller;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::acts::Job;
@@ -37,6 +41,7 @@ use crate::assets;
 use crate::dashboard::Clock;
 use crate::known::Known;
 use crate::people::{People, Person};
+use crate::places::Places;
 use crate::refusal::Refusal;
 use crate::session::{Cookies, form_token};
 use crate::view::layout::{Page, Said, Viewer};
@@ -44,8 +49,8 @@ use look::Look;
 
 /// A form has a reason in it and little else.
 const LARGEST: usize = 16 * 1024;
-/// So many may look at pages that change at once.
-const STREAMS: usize = 512;
+/// A form that has not come by then does not come.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Scripts, styles and pictures come from here and from nowhere else, nothing is written into the page, no other site shows it
 /// in a frame, and its forms go nowhere else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -65,7 +70,7 @@ pub(crate) struct Inner {
     /// Where a token comes from.
     pub(crate) hint: String,
     pub(crate) jobs: mpsc::Sender<Job>,
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) places: Places,
     pub(crate) stop: CancellationToken,
 }
 
@@ -74,10 +79,6 @@ pub(crate) struct Inner {
 impl App {
     pub(crate) fn new(inner: Inner) -> Self {
         Self(Arc::new(inner))
-    }
-
-    pub(crate) fn streams() -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(STREAMS))
     }
 
     pub(crate) fn router(self) -> Router {
@@ -89,7 +90,7 @@ impl App {
             .route("/nodes/{node}/{act}", get(ask::of_node).post(act::on_node))
             .route("/static-pods/{namespace}/{name}/{act}", get(ask::of_static_pod).post(act::on_static_pod))
             .fallback(get(page))
-            .layer(DefaultBodyLimit::max(LARGEST))
+            .layer(from_fn(received))
             .layer(map_response(guarded))
             .with_state(self)
     }
@@ -113,10 +114,14 @@ impl FromRequestParts<App> for Person {
         let next = if parts.method == http::Method::GET { path } else { "/" };
         let sign_in = || Refusal::SignIn { next: next.to_owned() };
         let token = app.cookies.token(&parts.headers).ok_or_else(sign_in)?;
-        app.people.by(&token).await.map_err(|error| match Refusal::from(error) {
+        let person = app.people.by(&token).await.map_err(|error| match Refusal::from(error) {
             Refusal::SignIn { .. } => sign_in(),
             other => other,
-        })
+        })?;
+        if let Some(caller) = parts.extensions.get::<Caller>() {
+            caller.is_known();
+        }
+        Ok(person)
     }
 }
 
@@ -161,6 +166,16 @@ fn said(cookie: &str) -> Said {
 /// A page as an answer.
 pub(crate) fn reply(page: &Markup) -> Html<String> {
     Html(page.0.clone())
+}
+
+/// Whoever sends a form sends all of it, and soon.
+async fn received(request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    match timeout(PATIENCE, to_bytes(body, LARGEST)).await {
+        Ok(Ok(body)) => next.run(Request::from_parts(parts, Body::from(body))).await,
+        Ok(Err(_)) => StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        Err(_) => StatusCode::REQUEST_TIMEOUT.into_response(),
+    }
 }
 
 /// What every answer says about itself.

@@ -6,29 +6,20 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::Router;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
 use rustls::ServerConfig;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
+use safepoint_serving::Limits;
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::dashboard::Certificate;
 
-/// A client that has not finished its handshake, or the head of a request, by then is let go.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How long answers may take to finish when the server ends.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// How many connections there may be at once.
-const MOST_CONNECTIONS: usize = 2_000;
+/// A page that changes has a connection to itself, or a stream of one.
+const LIMITS: Limits = Limits::of(2_000);
 /// How often the files of the certificate are looked at.
 const RENEW: Duration = Duration::from_secs(60);
 
@@ -105,77 +96,18 @@ fn read(chain: &Path, key: &Path) -> io::Result<CertifiedKey> {
 }
 
 /// Answers until it is stopped.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    open: Open,
-    router: Router,
-    stop: CancellationToken,
-) -> io::Result<()> {
-    let mut connections = JoinSet::new();
-    let mut renew = tokio::time::interval(RENEW);
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => break,
-            Some(_) = connections.join_next(), if !connections.is_empty() => {}
-            _ = renew.tick(), if open.0.is_some() => {
-                if let Some((_, shown)) = &open.0 {
-                    shown.renew();
-                }
-            }
-            accepted = listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
-                Ok((stream, _)) => {
-                    let acceptor = open.0.as_ref().map(|(acceptor, _)| acceptor.clone());
-                    drop(connections.spawn(connection(acceptor, router.clone(), stream, stop.clone())));
-                }
-                Err(error) => {
-                    // Mostly too many open files: taking no more for a moment lets some go.
-                    tracing::warn!(%error, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-            },
-        }
-    }
-    drop(listener);
-    let _ = timeout(FAREWELL, async { while connections.join_next().await.is_some() {} }).await;
-    Ok(())
-}
-
-async fn connection(
-    acceptor: Option<TlsAcceptor>,
-    router: Router,
-    stream: TcpStream,
-    stop: CancellationToken,
-) {
-    let _ = stream.set_nodelay(true);
-    match acceptor {
-        None => answer(stream, router, stop).await,
-        Some(acceptor) => {
-            if let Ok(Ok(stream)) = timeout(PATIENCE, acceptor.accept(stream)).await {
-                answer(stream, router, stop).await;
-            }
-        }
-    }
-}
-
-async fn answer(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    router: Router,
-    stop: CancellationToken,
-) {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(30)));
-    let service = TowerToHyperService::new(router);
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+pub(crate) async fn serve(listener: TcpListener, open: Open, router: Router, stop: CancellationToken) {
+    let (acceptor, shown) = open.0.unzip();
+    let renew = async {
+        let Some(shown) = shown else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep(RENEW).await;
+            shown.renew();
         }
     };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended");
+    tokio::select! {
+        () = safepoint_serving::serve(listener, acceptor, router, LIMITS, stop) => {}
+        () = renew => {}
     }
 }
 

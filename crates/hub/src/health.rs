@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use safepoint_serving::Limits;
 use safepoint_supervisor::{Ctx, Fault, Handle, Health, Module, Spec};
 use tokio::net::TcpListener;
 
@@ -17,6 +18,8 @@ use crate::facts::{Facts, Now};
 use crate::leader::Leadership;
 use crate::webhook::Certificates;
 
+/// Probes and Prometheus come one at a time.
+const LIMITS: Limits = Limits::of(64);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// What the answers are made of.
@@ -64,11 +67,8 @@ impl Module for HealthServer {
             .with_state(self.sources.clone());
         let listener = listener.map_err(Fault::transient)?;
         ctx.ready();
-        let stop = ctx.token();
-        axum::serve(listener, router)
-            .with_graceful_shutdown(async move { stop.cancelled().await })
-            .await
-            .map_err(Fault::transient)
+        safepoint_serving::serve(listener, None, router, LIMITS, ctx.token()).await;
+        Ok(())
     }
 }
 

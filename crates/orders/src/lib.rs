@@ -55,4 +55,15 @@ pub enum Error {
         /// The revision.
         revision: String,
     },
+    /// Somebody has replaced the ConfigMap of a revision.
+    #[error(
+        "the template in the ConfigMap of revision {revision} is that of {found}: somebody has replaced it; \
+         look who may write ConfigMaps there, and apply the template that you want"
+    )]
+    OtherTemplate {
+        /// The revision.
+        revision: String,
+        /// That of what is there.
+        found: String,
+    },
 }

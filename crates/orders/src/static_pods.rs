@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use safepoint_api::names::safepoint::static_pod::{KEY_TEMPLATE, OF, REVISION, WANTED_AT};
+use safepoint_api::static_pod::PodTemplate;
 use safepoint_api::{PodRef, StaticPod};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,6 +24,22 @@ pub struct Revision {
     /// What the static pod is in it.
     #[serde(skip)]
     pub template: Option<Value>,
+}
+
+// === impl Revision ===
+
+impl Revision {
+    /// What the static pod is in it. Whoever may write ConfigMaps must not get the rights of whoever goes back: what is kept under
+    /// the name of a revision has to be it.
+    fn template(&self) -> Result<PodTemplate, Error> {
+        let template = self.template.clone().and_then(|template| serde_json::from_value(template).ok());
+        let template: PodTemplate =
+            template.ok_or_else(|| Error::NoTemplate { revision: self.revision.clone() })?;
+        match template.revision() {
+            found if found == self.revision => Ok(template),
+            found => Err(Error::OtherTemplate { revision: self.revision.clone(), found }),
+        }
+    }
 }
 
 /// The StaticPod as it is.
@@ -98,10 +115,32 @@ pub async fn roll_back(
     let found = found.ok_or(Error::NoRevision)?;
     // All of it: a merge would leave behind what the newer template has added. Only if nobody else has changed it.
     let mut changed = object;
-    let template = found.template.and_then(|template| serde_json::from_value(template).ok());
-    changed.spec.template = template.ok_or(Error::NoTemplate { revision: found.revision.clone() })?;
+    changed.spec.template = found.template()?;
     let objects = Api::<StaticPod>::namespaced(client.clone(), &pod.namespace);
     let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
     objects.replace(&pod.name, &params, &changed).await?;
     Ok(found.revision)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_under_the_name_of_a_revision_has_to_be_it() {
+        let template = json!({"metadata": {"labels": {"app": "proxy"}}, "spec": {"containers": [{"name": "main", "image": "proxy:1"}]}});
+        let read: PodTemplate = serde_json::from_value(template.clone()).unwrap();
+        let kept = |template: Option<Value>| Revision {
+            revision: read.revision(),
+            wanted_at: String::new(),
+            current: false,
+            template,
+        };
+        assert_eq!(kept(Some(template.clone())).template().unwrap().revision(), read.revision());
+        let mut other = template;
+        other["spec"]["containers"][0]["image"] = json!("evil:1");
+        let refused = kept(Some(other)).template().unwrap_err().to_string();
+        assert!(refused.contains("somebody has replaced it"), "{refused}");
+        assert!(matches!(kept(None).template(), Err(Error::NoTemplate { .. })));
+    }
 }

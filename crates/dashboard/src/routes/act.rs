@@ -24,6 +24,9 @@ use crate::session::{is_form_of, is_from_here};
 use crate::view::layout::Said;
 use crate::view::words::{encoded, node_path, workload};
 
+/// What the cluster takes as the name of a holder.
+const LONGEST_HOLDER: usize = 253;
+
 /// Why nothing is done yet.
 enum Stop {
     /// The form is shown again, with this.
@@ -103,7 +106,8 @@ async fn do_on_node(
             let lease = lease.map(|duration| Lease { duration, on_expiry: OnExpiry::ThawIfSafe });
             let freeze = Freeze {
                 id: Some(format!("web-{}", made_up())),
-                holder: Some(person.name.clone()),
+                // Names of accounts may be longer than a holder may be.
+                holder: Some(person.name.chars().take(LONGEST_HOLDER).collect()),
                 lease,
                 ..Freeze::new(why.clone())
             };

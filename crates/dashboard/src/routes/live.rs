@@ -10,7 +10,7 @@ use futures::{Stream, StreamExt, stream};
 use http::{HeaderMap, Uri};
 use jiff::Timestamp;
 use serde::Deserialize;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::App;
@@ -18,6 +18,7 @@ use super::look::Look;
 use crate::known::World;
 use crate::live::{Piece, Shown};
 use crate::people::Person;
+use crate::places::Place;
 use crate::refusal::Refusal;
 use crate::view::layout::lost;
 
@@ -52,7 +53,7 @@ struct Looker {
     /// What is to be sent before anything else is looked at.
     waiting: VecDeque<Event>,
     over: bool,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// When was looked last.
@@ -66,8 +67,8 @@ pub(crate) async fn stream(
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let bad = || Refusal::Bad("That is no page.".to_owned());
     let uri: Uri = asked.page.parse().map_err(|_| bad())?;
-    let look = Look::parse(&uri).map_err(|_| bad())?;
-    let place = std::sync::Arc::clone(&app.streams).try_acquire_owned().map_err(|_| Refusal::TooMany)?;
+    let look = Look::parse(&uri).ok().filter(Look::is_live).ok_or_else(bad)?;
+    let place = app.places.take(&person.name).ok_or(Refusal::TooMany)?;
     let stop = app.stop.clone();
     let changes = app.known.changes();
     let mut looker = Looker {

@@ -107,3 +107,14 @@ async fn every_answer_forbids_what_is_not_ours() {
     let script = world.get(&script, "").await;
     assert!(script.code == StatusCode::OK && script.header(header::CACHE_CONTROL).contains("immutable"));
 }
+
+#[tokio::test]
+async fn what_is_no_name_is_nobodys_and_is_not_asked_about() {
+    let world = World::with_node(json!({"state": "Open"})).await;
+    for name in ["a".repeat(60_000), "Rover".to_owned(), "..%2Fpods".to_owned()] {
+        let answer = world.get(&format!("/nodes/{name}/freeze"), &world.admin).await;
+        assert_eq!(answer.code, StatusCode::FORBIDDEN, "{}", &name[..5]);
+    }
+    let log = world.get("/live?page=/log", &world.admin).await;
+    assert_eq!(log.code, StatusCode::BAD_REQUEST, "the log does not change while one looks");
+}

@@ -29,6 +29,7 @@ use super::line::Line;
 use crate::dashboard::work;
 use crate::known::Known;
 use crate::people::People;
+use crate::places::Places;
 use crate::routes::{App, Inner};
 use crate::session::{Cookies, form_token};
 use crate::view::words::encoded;
@@ -100,7 +101,7 @@ impl World {
             clock,
             hint: "Ask the admin.".to_owned(),
             jobs,
-            streams: App::streams(),
+            places: Places::default(),
             stop: CancellationToken::new(),
         });
         tasks.spawn(work(waiting, CancellationToken::new()));

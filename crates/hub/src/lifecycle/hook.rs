@@ -69,20 +69,22 @@ impl Own {
         Self { client, name: OnceCell::new() }
     }
 
-    /// Whose a write is. While nobody can tell who the hub is, everybody is trusted, as in the reference.
+    /// Whose a write is. While nobody can tell who the hub is, nobody is trusted: what the hub itself grants then is taken back, and
+    /// granted again later.
     async fn writer(&self, user: &str) -> Writer {
         let asked = self.name.get_or_try_init(|| async {
             let api: Api<SelfSubjectReview> = Api::all(self.client.clone());
             let review = api.create(&PostParams::default(), &SelfSubjectReview::default()).await?;
             let name = review.status.and_then(|status| status.user_info?.username);
-            Ok::<String, kube::Error>(name.unwrap_or_default())
+            let nameless = || kube::Error::Service("the API server does not say who asks".into());
+            name.filter(|name| !name.is_empty()).ok_or_else(nameless)
         });
         match asked.await {
-            Ok(name) if !name.is_empty() && name != user => Writer::Other,
-            Ok(_) => Writer::Lifecycle,
+            Ok(name) if name == user => Writer::Lifecycle,
+            Ok(_) => Writer::Other,
             Err(error) => {
-                tracing::warn!(%error, "cannot tell who this hub is to the API server; whoever writes a pod is trusted");
-                Writer::Lifecycle
+                tracing::warn!(%error, "cannot tell who this hub is to the API server; no grant stands until it can");
+                Writer::Other
             }
         }
     }
@@ -218,4 +220,39 @@ fn refused(request: &Request, refusal: &Refusal) -> Answer {
         message: format!("{INVALID_LABELS_PREFIX}{refusal}"),
         details: json!({"kind": "pods", "name": request.name}),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Response;
+    use kube::client::Body;
+    use tower::service_fn;
+
+    use super::*;
+
+    /// A hub to which the API server answers this when it asks who it is.
+    fn own(code: u16, answer: &'static str) -> Own {
+        let service = service_fn(move |_| async move {
+            let answer = Response::builder().status(code).body(Body::from(answer.as_bytes().to_vec()));
+            Ok::<_, std::convert::Infallible>(answer.unwrap())
+        });
+        Own::new(Client::new(service, "default"))
+    }
+
+    #[tokio::test]
+    async fn a_hub_knows_its_own_writes_and_trusts_nobody_while_it_does_not_know_who_it_is() {
+        let known = own(
+            201,
+            r#"{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {},
+                "status": {"userInfo": {"username": "hub"}}}"#,
+        );
+        assert_eq!(known.writer("hub").await, Writer::Lifecycle);
+        assert_eq!(known.writer("jane").await, Writer::Other);
+        let nameless =
+            r#"{"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}}"#;
+        for (code, answer) in [(201, nameless), (500, "{}"), (404, "{}")] {
+            assert_eq!(own(code, answer).writer("jane").await, Writer::Other, "{code}");
+            assert_eq!(own(code, answer).writer("").await, Writer::Other, "{code}");
+        }
+    }
 }

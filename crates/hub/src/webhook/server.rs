@@ -1,29 +1,26 @@
 //! The server that the API server asks: TLS, and one path for each hook.
 //!
-//! It runs on every replica, whoever leads, and answers only on paths that begin with what the API server alone knows. Connections are tasks of their own: one that panics is dropped, and what was asked
-//! on it passes.
+//! It runs on every replica, whoever leads, and answers only on paths that begin with what the API server alone knows: of anybody
+//! else nothing is read but the head of a request, and when there are too many of them the API server stays. Connections are tasks
+//! of their own: one that panics is dropped, and what was asked on it passes.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use axum::{Json, Router};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::service::TowerToHyperService;
+use axum::{Extension, Json, Router};
 use rustls::ServerConfig;
+use safepoint_serving::{Caller, Limits};
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinSet;
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
 
 use super::hook::{Entry, Hook};
 use super::keeper::Certificates;
@@ -37,14 +34,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 const MARGIN: Duration = Duration::from_millis(300);
 /// What a refusal writes before it is said is given up then: that it is a refusal is known by then, and has to be said in time.
 pub(crate) const NOTING: Duration = Duration::from_millis(1_400);
-/// A client that has not finished its handshake by then is let go.
-const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How long answers may take to finish when the server ends.
-const FAREWELL: Duration = Duration::from_secs(2);
 /// Two objects of the largest size that an API server takes, and what is around them.
 const LARGEST: usize = 8 << 20;
-/// An API server keeps few connections; more than this is somebody else.
-const MOST_CONNECTIONS: usize = 1_000;
+/// An API server keeps few connections, and asks much on each.
+const LIMITS: Limits = Limits { connections: 1_000, streams: 1_000 };
 
 /// The server as a module: it is restarted on the same address if it ends.
 pub(crate) struct Server {
@@ -99,7 +92,7 @@ impl Server {
             let asked = Asked { hook, certificates, facts: Arc::clone(&self.facts) };
             router = router.route(&path, post(answer).with_state(asked));
         }
-        router.layer(DefaultBodyLimit::max(LARGEST))
+        router
     }
 
     fn tls(&self) -> Result<TlsAcceptor, Fault> {
@@ -122,40 +115,33 @@ impl Module for Server {
 
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
         let listener = self.listen().await.map_err(Fault::transient)?;
-        let (acceptor, router, stop) = (self.tls()?, self.router(), ctx.token());
+        let (acceptor, router) = (self.tls()?, self.router());
         ctx.ready();
-        let mut connections = JoinSet::new();
-        loop {
-            tokio::select! {
-                () = ctx.cancelled() => break,
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
-                accepted = listener.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
-                    Ok((stream, _)) => {
-                        connections.spawn(serve(acceptor.clone(), router.clone(), stream, stop.clone()));
-                    }
-                    Err(error) => {
-                        // Mostly too many open files: taking no more for a moment lets some go.
-                        tracing::warn!(%error, "cannot accept a connection");
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                    }
-                },
-            }
-        }
-        drop(listener);
-        let _ = timeout(FAREWELL, async { while connections.join_next().await.is_some() {} }).await;
+        safepoint_serving::serve(listener, Some(acceptor), router, LIMITS, ctx.token()).await;
         Ok(())
     }
 }
 
-async fn answer(State(asked): State<Asked>, Path(token): Path<String>, body: Bytes) -> Response {
+async fn answer(
+    State(asked): State<Asked>,
+    Path(token): Path<String>,
+    Extension(caller): Extension<Caller>,
+    body: Body,
+) -> Response {
     if !asked.certificates.knows(&token) {
         return StatusCode::NOT_FOUND.into_response();
     }
+    caller.is_known();
+    let Entry { name, patience, .. } = asked.hook.entry();
+    let body = match timeout(patience, to_bytes(body, LARGEST)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => return StatusCode::PAYLOAD_TOO_LARGE.into_response(),
+        Err(_) => return StatusCode::REQUEST_TIMEOUT.into_response(),
+    };
     let request = match Request::read(&body) {
         Ok(request) => request,
         Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
     };
-    let Entry { name, patience, .. } = asked.hook.entry();
     let answer =
         timeout(patience.saturating_sub(MARGIN), asked.hook.review(&request)).await.unwrap_or_else(|_| {
             tracing::warn!(hook = name, "an answer took too long; what was asked passes");
@@ -165,22 +151,43 @@ async fn answer(State(asked): State<Asked>, Path(token): Path<String>, body: Byt
     Json(answer.write(&request.uid)).into_response()
 }
 
-async fn serve(acceptor: TlsAcceptor, router: Router, stream: TcpStream, stop: CancellationToken) {
-    let _ = stream.set_nodelay(true);
-    let Ok(Ok(stream)) = timeout(HANDSHAKE, acceptor.accept(stream)).await else { return };
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new());
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(Duration::from_secs(30)));
-    let service = TowerToHyperService::new(router);
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.cancelled() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+#[cfg(test)]
+mod tests {
+    use axum::http::Request as HttpRequest;
+    use tower::ServiceExt;
+
+    use super::super::hook::{Flavour, Reviewing, SideEffects};
+    use super::*;
+
+    struct Yes;
+
+    impl Hook for Yes {
+        fn entry(&self) -> Entry {
+            Entry {
+                name: "yes.example.dev",
+                path: "/yes",
+                flavour: Flavour::Validating,
+                rules: Vec::new(),
+                labels: &[],
+                condition: None,
+                side_effects: SideEffects::None,
+                patience: PATIENCE,
+            }
         }
-    };
-    if let Err(error) = ended {
-        tracing::debug!(%error, "a connection ended");
+
+        fn review<'a>(&'a self, _: &'a Request) -> Reviewing<'a> {
+            Box::pin(std::future::ready(Answer::Allow))
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_stranger_sends_is_not_waited_for() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let (certificates, facts) = (Certificates::new(), Arc::default());
+        let server = Server::new(listener, vec![Arc::new(Yes)], certificates, facts, false, vec![]).unwrap();
+        let endless = futures::stream::pending::<Result<Vec<u8>, io::Error>>();
+        let request = HttpRequest::post("/guessed/yes").body(Body::from_stream(endless)).unwrap();
+        let router = server.router().layer(Extension(Caller::default()));
+        assert_eq!(router.oneshot(request).await.unwrap().status(), StatusCode::NOT_FOUND);
     }
 }

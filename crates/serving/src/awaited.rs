@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// A stream whose first bytes have to come in time.
-pub(crate) struct Awaited<S> {
+pub struct Awaited<S> {
     stream: S,
     /// How many bytes are still awaited.
     missing: usize,
@@ -20,7 +20,8 @@ pub(crate) struct Awaited<S> {
 }
 
 impl<S> Awaited<S> {
-    pub(crate) fn new(stream: S, bytes: usize, patience: Duration) -> Awaited<S> {
+    /// So many bytes have to be here by then.
+    pub fn new(stream: S, bytes: usize, patience: Duration) -> Awaited<S> {
         Awaited { stream, missing: bytes, deadline: Some(Box::pin(sleep(patience))) }
     }
 }
