@@ -15,10 +15,15 @@ async fn until_gate(world: &World, what: &str, is: impl Fn(&Value) -> bool) -> V
         .await
 }
 
+/// Writes this into the spec of the gate. The hub makes the gate when it sees the node, which may be later than the node runs pods.
+async fn wish(world: &World, spec: Value) {
+    world.until("the NodeGate is there", async |world| (world.get(GATE).await.0 == 200).then_some(())).await;
+    world.merge(GATE, json!({ "spec": spec })).await;
+}
+
 async fn order(world: &World, order: Value) -> Value {
     let id = order["id"].as_str().unwrap().to_owned();
-    world.until("the NodeGate is there", async |world| (world.get(GATE).await.0 == 200).then_some(())).await;
-    world.merge(GATE, json!({"spec": {"orders": [order]}})).await;
+    wish(world, json!({"orders": [order]})).await;
     let gate = until_gate(world, "the order is answered", |gate| {
         gate["status"]["orders"]
             .as_array()
@@ -102,7 +107,7 @@ async fn a_freeze_in_the_spec_freezes_and_taking_it_out_thaws() {
     let uid = world.pod("rover", json!({})).await;
     world.until_ready("rover").await;
     let before = world.run_of(&uid);
-    world.merge(GATE, json!({"spec": {"freeze": {"reason": "audit", "holder": "fleet-ops"}}})).await;
+    wish(&world, json!({"freeze": {"reason": "audit", "holder": "fleet-ops"}})).await;
     let gate = until_gate(&world, "it is frozen", |gate| gate["status"]["state"] == "Frozen").await;
     assert_eq!(
         (&gate["status"]["holder"], &gate["status"]["reason"]),
@@ -132,12 +137,12 @@ async fn a_freeze_in_the_spec_freezes_and_taking_it_out_thaws() {
     assert!(before.is_alive() && world.state().await == "Frozen");
 
     // Ordered anew and taken back, it ends.
-    world.merge(GATE, json!({"spec": {"freeze": {"reason": "audit"}}})).await;
+    wish(&world, json!({"freeze": {"reason": "audit"}})).await;
     until_gate(&world, "the agent has read it", |gate| {
         gate["status"]["observedGeneration"] == gate["metadata"]["generation"]
     })
     .await;
-    world.merge(GATE, json!({"spec": {"freeze": null}})).await;
+    wish(&world, json!({"freeze": null})).await;
     world.until("the node opens", async |world| (world.state().await == "Open").then_some(())).await;
     world.until("the update passes", async |world| world.run(&uid).filter(|run| *run != before)).await;
 }
@@ -147,7 +152,7 @@ async fn a_freeze_whose_lease_has_ended_is_not_taken_again_under_its_id() {
     let mut world = World::new().await;
     world.until("the NodeGate is there", async |world| (world.get(GATE).await.0 == 200).then_some(())).await;
     let freeze = json!({"id": "night", "reason": "night", "lease": {"for": "2s", "onExpiry": "ThawIfSafe"}});
-    world.merge(GATE, json!({"spec": {"freeze": freeze}})).await;
+    wish(&world, json!({"freeze": freeze})).await;
     world.until("it is frozen", async |world| (world.state().await == "Frozen").then_some(())).await;
     world.until("it has ended", async |world| (world.state().await == "Open").then_some(())).await;
     world.kill_agent();
