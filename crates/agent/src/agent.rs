@@ -230,6 +230,7 @@ impl Agent {
             clock: Arc::clone(&clock),
             cluster: cluster.clone(),
             link: link.clone(),
+            seen: Arc::clone(&seen),
             witness: witness.clone(),
             after: machine.is_some().then_some(door_name),
             board: Arc::clone(&board),

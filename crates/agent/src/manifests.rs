@@ -43,6 +43,7 @@ use crate::cluster::Cluster;
 use crate::journal::{BodyKey, Journal};
 use crate::keeper::{self, Desk};
 use crate::link::Link;
+use crate::seen::SeenPods;
 use crate::static_pods::Witness;
 use ask::AskJob;
 use board::Wished;
@@ -83,6 +84,8 @@ pub(crate) struct ManifestDoor {
     /// Where what does not lie ready is asked for.
     pub(crate) cluster: Cluster,
     pub(crate) link: Link,
+    /// What the cluster says of their mirrors.
+    pub(crate) seen: Arc<SeenPods>,
     pub(crate) witness: Witness,
     /// What sees the static pods, where that is no kubelet.
     pub(crate) after: Option<&'static str>,
@@ -98,10 +101,14 @@ struct Working<'a> {
     clock: &'a dyn Clock,
     cluster: &'a Cluster,
     link: &'a Link,
+    seen: &'a SeenPods,
+    node: &'a str,
     tools: Tools,
     scan: Scan,
     live: BTreeMap<Key, Read>,
     staged: BTreeMap<Key, StagedRecord>,
+    /// What of it the cluster had taken back when it was last looked at.
+    taken_back: BTreeSet<Key>,
     rows: BTreeMap<Key, Row>,
     jobs: FuturesUnordered<Job>,
     /// What is under way, until its future has ended: before that nobody else can begin.
@@ -132,7 +139,8 @@ impl Module for ManifestDoor {
 
     async fn run(&self, ctx: Ctx) -> Result<(), Fault> {
         let mut wishes = self.wishes.lock().await;
-        let (mut effects, mut starts) = (self.desk.effects(), self.desk.starts());
+        let (mut effects, mut starts, mut seen) =
+            (self.desk.effects(), self.desk.starts(), self.seen.changes());
         let Some((door, first)) = self.find(&ctx, &mut wishes).await? else { return Ok(()) };
         let mut working = self.begin(door).await?;
         working.resume_all()?;
@@ -160,6 +168,12 @@ impl Module for ManifestDoor {
                 wished = wishes.recv() => {
                     let Some((wish, reply)) = wished else { return Ok(()) };
                     working.take(wish, reply).await?;
+                }
+                changed = seen.changed() => {
+                    changed.map_err(Fault::transient)?;
+                    if working.taken_back() != working.taken_back {
+                        working.look().await?;
+                    }
                 }
                 Some((key, ended)) = working.jobs.next() => working.ended(key, ended).await?,
                 Some(staging) = working.stagings.next() => working.staged_now(staging).await?,
@@ -252,10 +266,13 @@ impl ManifestDoor {
             clock: &*self.clock,
             cluster: &self.cluster,
             link: &self.link,
+            seen: &self.seen,
+            node: &self.node,
             tools,
             scan: Scan::default(),
             live: BTreeMap::new(),
             staged: BTreeMap::new(),
+            taken_back: BTreeSet::new(),
             rows: rows.collect(),
             jobs: FuturesUnordered::new(),
             running: BTreeMap::new(),
@@ -298,6 +315,7 @@ impl Working<'_> {
     /// Looks at everything, and does what is due.
     async fn look(&mut self) -> Result<(), Fault> {
         self.scan().await?;
+        self.taken_back = self.taken_back();
         let slots = self.desk.look(slots).await.map_err(Fault::transient)?.map_err(Fault::transient)?;
         let keys: BTreeSet<Key> = slots.keys().chain(self.live.keys()).cloned().collect();
         for key in keys {
@@ -367,16 +385,22 @@ impl Working<'_> {
         }
     }
 
-    /// What is in place says for itself whether it is held; and what lies ready and nobody wants yet, waits.
+    /// What is in place says for itself whether it is held; and what lies ready and nobody wants yet, waits, unless the
+    /// cluster has taken it back.
     async fn settle(&mut self, slot: &Slot, live: &Read) -> Result<(), Fault> {
+        let is_taken_back = self.taken_back.contains(&live.key);
+        let staged = self.staged.get(&live.key).map(|staged| staged.digest.as_str());
+        let staged = staged.filter(|digest| *digest != live.digest().as_str());
+        let waits =
+            |wanted: &Version| wanted.hold && !wanted.deleting && Some(wanted.digest.as_str()) == staged;
+        if is_taken_back && slot.wanted.as_ref().is_some_and(waits) {
+            return self.want(live, live.version.clone()).await;
+        }
         let wants_it = |wanted: &Version| wanted.digest == *live.digest() && !wanted.deleting;
         if !slot.wanted.as_ref().is_some_and(wants_it) {
             return Ok(());
         }
-        let staged = self.staged.get(&live.key).filter(|staged| {
-            let digest = staged.digest.as_str();
-            !self.has_failed(&live.key, digest) && digest != live.digest().as_str()
-        });
+        let staged = staged.filter(|digest| !is_taken_back && !self.has_failed(&live.key, digest));
         if staged.is_some()
             && let Some(pod) = pod_of(&live.key)
             && let Ok(Some(staged)) = self.tools.door.staged(&pod)

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use safepoint_api::node_gate::{Freeze, NodeGateSpec, OrderAnswer};
 use safepoint_core::{Answer, Ask, Effect, Hold, HoldId, HoldKind, Holder, Origin, Refusal, Span};
+use safepoint_nodeapi::parse::OF_CLUSTER;
 use safepoint_supervisor::{Ctx, Fault, Module, Spec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -167,21 +168,17 @@ impl Orders {
         tried: &mut Option<(HoldId, Instant)>,
     ) -> Result<(), Fault> {
         let spec = &ordered.spec;
-        let (holds, kept) = self
+        let (holds, others, kept) = self
             .desk
             .look(|gate, journal| {
-                let remote = gate
-                    .holds()
-                    .iter()
-                    .filter(|(_, hold)| hold.holder.origin == Origin::Remote && hold.is_freeze());
-                let holds: BTreeMap<HoldId, Hold> =
-                    remote.map(|(id, hold)| (id.clone(), hold.clone())).collect();
-                (holds, journal.answers())
+                let (remote, others) = apart(gate.holds());
+                (remote, others, journal.answers())
             })
             .await
             .map_err(Fault::transient)?;
         let kept: BTreeMap<String, Vec<u8>> = kept.map_err(Fault::transient)?.into_iter().collect();
-        if let Some((freeze, id)) = self.freeze_or_thaw(ordered, &holds, &kept).await?
+        let wanted = spec.freeze.as_ref().map(|freeze| free(&hold_id(freeze), &others, &kept));
+        if let Some((freeze, id)) = self.freeze_or_thaw(ordered, wanted.as_ref(), &holds, &kept).await?
             && tried.as_ref().is_none_or(|(tried, at)| *tried != id || at.elapsed() >= RETRY)
         {
             *tried = Some((id.clone(), Instant::now()));
@@ -212,7 +209,7 @@ impl Orders {
                 }
             }
         }
-        self.forget(spec, &holds, &kept).await
+        self.forget(spec, wanted.as_ref(), &holds, &kept).await
     }
 
     /// Tells what was answered.
@@ -229,12 +226,13 @@ impl Orders {
     async fn forget(
         &self,
         spec: &NodeGateSpec,
+        wanted: Option<&HoldId>,
         holds: &BTreeMap<HoldId, Hold>,
         kept: &BTreeMap<String, Vec<u8>>,
     ) -> Result<(), Fault> {
         let orders: BTreeSet<String> =
             spec.orders.iter().map(|order| format!("{ANSWER}{}", order.id)).collect();
-        let freeze = spec.freeze.as_ref().map(|freeze| format!("{TAKEN}{}", hold_id(freeze)));
+        let freeze = wanted.map(|id| format!("{TAKEN}{id}"));
         let stale = kept.keys().filter(|name| match name.starts_with(TAKEN) {
             true => {
                 freeze.as_ref() != Some(*name) && !holds.keys().any(|id| **name == format!("{TAKEN}{id}"))
@@ -252,16 +250,16 @@ impl Orders {
     async fn freeze_or_thaw<'a>(
         &self,
         ordered: &'a Ordered,
+        wanted: Option<&HoldId>,
         holds: &BTreeMap<HoldId, Hold>,
         kept: &BTreeMap<String, Vec<u8>>,
     ) -> Result<Option<(&'a Freeze, HoldId)>, Fault> {
         let freeze = ordered.spec.freeze.as_ref();
-        let wanted = freeze.map(hold_id);
         let taken_of = |id: &HoldId| -> Option<Taken> {
             serde_json::from_slice(kept.get(&format!("{TAKEN}{id}"))?).ok()
         };
         let mut missing = None;
-        if let (Some(freeze), Some(id)) = (freeze, &wanted) {
+        if let (Some(freeze), Some(id)) = (freeze, wanted) {
             let known = taken_of(id);
             let was_frozen = known.as_ref().is_some_and(|known| known.frozen);
             let hold = holds.get(id);
@@ -283,8 +281,8 @@ impl Orders {
         let of_another =
             |id: &HoldId| wanted.is_none() && taken_of(id).is_some_and(|taken| taken.gate != ordered.uid);
         let stale: BTreeSet<HoldId> =
-            holds.keys().filter(|id| Some(*id) != wanted.as_ref() && !of_another(id)).cloned().collect();
-        if !stale.is_empty() && (wanted.is_none() || wanted.is_some_and(|id| holds.contains_key(&id))) {
+            holds.keys().filter(|id| Some(*id) != wanted && !of_another(id)).cloned().collect();
+        if !stale.is_empty() && wanted.is_none_or(|id| holds.contains_key(id)) {
             let asking = remote(holder(freeze), Ask::ThawOnly(stale));
             self.desk.ask(asking).await.map_err(Fault::transient)?;
         }
@@ -345,10 +343,32 @@ fn remote(caller: Holder, ask: Ask) -> Asking {
     Asking { caller, known_as: None, order: None, over: None, ask, keep_answer: None }
 }
 
-/// The cluster's freezes have names that no program on the machine would choose.
+/// The freezes that the cluster has ordered, and the names of all other holds.
+fn apart(holds: &BTreeMap<HoldId, Hold>) -> (BTreeMap<HoldId, Hold>, BTreeSet<HoldId>) {
+    let is_ordered = |hold: &Hold| hold.holder.origin == Origin::Remote && hold.is_freeze();
+    let (ordered, others): (Vec<_>, Vec<_>) = holds.iter().partition(|(_, hold)| is_ordered(hold));
+    let ordered = ordered.into_iter().map(|(id, hold)| (id.clone(), hold.clone())).collect();
+    (ordered, others.into_iter().map(|(id, _)| id.clone()).collect())
+}
+
+/// The name of a freeze. No program on the machine can choose it.
 fn hold_id(freeze: &Freeze) -> HoldId {
     match &freeze.id {
-        Some(id) => HoldId::from(format!("cluster.{id}")),
-        None => HoldId::from("cluster"),
+        Some(id) => HoldId::from(format!("{OF_CLUSTER}.{id}")),
+        None => HoldId::from(OF_CLUSTER),
     }
 }
+
+/// The name under which a freeze can be taken: its own. Where a hold of the machine has that since before it was refused to
+/// programs, one that neither side can choose: nobody keeps the cluster from freezing. What has begun under one name goes on
+/// under it.
+fn free(id: &HoldId, others: &BTreeSet<HoldId>, kept: &BTreeMap<String, Vec<u8>>) -> HoldId {
+    let more = (2..=others.len() + 2).map(|number| HoldId::from(format!("{id}~{number}")));
+    let names: Vec<HoldId> =
+        std::iter::once(id.clone()).chain(more).filter(|name| !others.contains(name)).collect();
+    let begun = names.iter().find(|name| kept.contains_key(&format!("{TAKEN}{name}")));
+    begun.or(names.first()).unwrap_or(id).clone()
+}
+
+#[cfg(test)]
+mod tests;

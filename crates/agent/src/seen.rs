@@ -6,12 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use safepoint_api::names::kubeedge::condition::HELD_UPGRADE;
 use safepoint_api::names::kubernetes::CONFIG_MIRROR;
+use safepoint_api::names::openyurt::pod_condition::NEED_UPGRADE;
+use safepoint_api::names::safepoint::static_pod::STAGED;
 use safepoint_core::{Key, Needs, Uid};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::needs;
 use crate::uplink::metadata;
+
+/// The reason with which the hub takes back what it had told the owner of a node, and that of a refusal because of it.
+pub(crate) const NOTHING_TO_UPGRADE: &str = "NothingToUpgrade";
 
 /// The pods that the API shows.
 #[derive(Debug, Default)]
@@ -34,6 +39,9 @@ pub(crate) struct SeenPod {
     pub(crate) deleting: bool,
     /// Which static pod it shows, if it is a mirror.
     pub(crate) mirror_of: Option<Uid>,
+    /// The cluster has taken back what it had laid ready for the static pod of this mirror: which revision that was, or
+    /// nothing where it does not say.
+    pub(crate) taken_back: Option<Arc<str>>,
     /// What others say in the conditions that the pod makes its readiness depend on.
     pub(crate) gates: Gates,
     /// The status, if statuses are kept.
@@ -105,6 +113,14 @@ impl SeenPods {
         self.absent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Whether the cluster has laid this revision ready for the static pod of a mirror, and says that it is not to be applied.
+    pub(crate) fn is_taken_back(&self, mirror: &Key, revision: &str) -> bool {
+        let pods = self.lock();
+        let mut said =
+            pods.values().filter(|pod| pod.key == *mirror).filter_map(|pod| pod.taken_back.as_deref());
+        said.any(|said| said.is_empty() || said == revision)
+    }
+
     /// The mirrors of static pods, where they are kept.
     pub(crate) fn mirrors(&self) -> Vec<Value> {
         let mirrors: Vec<Arc<str>> = self.lock().values().filter_map(|pod| pod.mirror.clone()).collect();
@@ -133,13 +149,19 @@ impl SeenPods {
         let held = condition(HELD_UPGRADE);
         let gates = items("readinessGates", "spec").filter_map(|gate| gate["conditionType"].as_str());
         let is_true = |kind: &str| condition(kind).is_some_and(|condition| condition["status"] == "True");
-        let mirror_of = pod["metadata"]["annotations"][CONFIG_MIRROR].as_str().map(Uid::from);
+        let annotation = |name: &str| pod["metadata"]["annotations"][name].as_str();
+        let mirror_of = annotation(CONFIG_MIRROR).map(Uid::from);
         let is_mirror = mirror_of.is_some();
+        // Others say so of every pod that is as it should be. The hub says it where it had said something else.
+        let no_more = condition(NEED_UPGRADE).filter(|_| is_mirror).is_some_and(|condition| {
+            condition["status"] == "False" && condition["reason"] == NOTHING_TO_UPGRADE
+        });
         let seen = SeenPod {
             key: Key::pod(metadata(pod, "namespace"), metadata(pod, "name")),
             held: held.map(|condition| condition["status"] == "True"),
             deleting: !pod["metadata"]["deletionTimestamp"].is_null(),
             mirror_of,
+            taken_back: no_more.then(|| annotation(STAGED).unwrap_or_default().into()),
             gates: gates.map(|kind| (kind.to_owned(), is_true(kind))).collect(),
             status: self.keeps_statuses.then(|| pod["status"].to_string().into()),
             mirror: (self.keeps_statuses && is_mirror).then(|| {
@@ -151,5 +173,31 @@ impl SeenPods {
             }),
         };
         (Uid::from(metadata(pod, "uid")), seen)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_hub_has_laid_ready_and_does_not_want_any_more_is_taken_back() {
+        let seen = SeenPods::default();
+        let key = Key::pod("default", "nav-rover-7");
+        let is_taken_back = |staged: Value, condition: Value, revision: &str| {
+            seen.listed(&[json!({"metadata": {"namespace": "default", "name": "nav-rover-7", "uid": "m",
+                "annotations": {CONFIG_MIRROR: "hash", STAGED: staged}}, "status": {"conditions": [condition]}})]);
+            seen.is_taken_back(&key, revision)
+        };
+        let untold = json!({"type": NEED_UPGRADE, "status": "False", "reason": NOTHING_TO_UPGRADE});
+        assert!(is_taken_back(json!("two"), untold.clone(), "two"));
+        assert!(is_taken_back(Value::Null, untold.clone(), "two"), "it had no time to say what lies ready");
+        assert!(!is_taken_back(json!("two"), untold, "mine"), "somebody else has laid that ready");
+        let told = json!({"type": NEED_UPGRADE, "status": "True", "reason": "NewRevision"});
+        assert!(!is_taken_back(json!("two"), told, "two"));
+        let of_others = json!({"type": NEED_UPGRADE, "status": "False"});
+        assert!(!is_taken_back(json!("two"), of_others, "two"));
     }
 }

@@ -29,6 +29,9 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const MOST_CONNECTIONS: u64 = 10_000;
 /// How many requests one connection may have under way.
 const MOST_STREAMS: u32 = 250;
+/// The longest head of a request, which is read before anybody knows who asks. The longest tokens that are in use have
+/// some ten thousand characters.
+const LONGEST_HEAD: u32 = 64 * 1024;
 /// What an HTTP/2 connection begins with.
 const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How often the server looks whether its certificate is due.
@@ -148,23 +151,34 @@ async fn serve(
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
     let service = TowerToHyperService::new(api.guarded_router());
     let ended = if is_http2 {
-        let mut builder = http2::Builder::new(TokioExecutor::new());
-        builder
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(MOST_STREAMS)
-            .keep_alive_interval(Some(Duration::from_secs(30)));
+        let builder = http2();
         let io = TokioIo::new(Awaited::new(stream, PREFACE.len(), PATIENCE));
         until_stopped(builder.serve_connection(io, service), &stop).await
     } else {
-        let mut builder = http1::Builder::new();
-        // This runs while a connection waits for its next request, too, and clients keep them for later.
-        builder.timer(TokioTimer::new()).header_read_timeout(IDLE);
+        let builder = http1();
         let io = TokioIo::new(Awaited::new(stream, 1, PATIENCE));
         until_stopped(builder.serve_connection(io, service), &stop).await
     };
     if let Err(error) = ended {
         debug!(%peer, %error, "a connection ended");
     }
+}
+
+fn http1() -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    // The timeout runs while a connection waits for its next request, too, and clients keep them for later.
+    builder.timer(TokioTimer::new()).header_read_timeout(IDLE).max_buf_size(LONGEST_HEAD as usize);
+    builder
+}
+
+fn http2() -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MOST_STREAMS)
+        .max_header_list_size(LONGEST_HEAD)
+        .keep_alive_interval(Some(Duration::from_secs(30)));
+    builder
 }
 
 /// Serves a connection until it ends; once the server stops, until its last answer is sent.
@@ -188,5 +202,72 @@ async fn renew(api: Api) {
         if let Err(error) = api.0.identity.authority.renew(api.0.clock.now()) {
             warn!(%error, "cannot renew the server's certificate");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http_body_util::Empty;
+    use hyper::body::Bytes;
+    use hyper::service::service_fn;
+    use hyper::{Request, Response, StatusCode};
+    use tokio::io::duplex;
+
+    use super::*;
+
+    async fn ok<B>(_: Request<B>) -> Result<Response<Empty<Bytes>>, Infallible> {
+        Ok(Response::new(Empty::new()))
+    }
+
+    /// A request with a token of this length.
+    fn request(token: usize) -> Request<Empty<Bytes>> {
+        let token = format!("Bearer {}", "x".repeat(token));
+        Request::get("https://a/").header("authorization", token).body(Empty::new()).unwrap()
+    }
+
+    /// More than is ever under way: nobody waits for the other side to read.
+    const ROOM: usize = 256 * 1024;
+
+    /// The code that a request with a token of this length gets with HTTP/1.1.
+    async fn code(token: usize) -> StatusCode {
+        let (ours, theirs) = duplex(ROOM);
+        let server = http1().serve_connection(TokioIo::new(theirs), service_fn(ok));
+        let asked = async {
+            let (mut client, connection) =
+                hyper::client::conn::http1::handshake(TokioIo::new(ours)).await.unwrap();
+            beside(client.send_request(request(token)), connection).await.unwrap().status()
+        };
+        beside(asked, server).await
+    }
+
+    /// The same with HTTP/2, where the server may also end the connection.
+    async fn code2(token: usize) -> Option<StatusCode> {
+        let (ours, theirs) = duplex(ROOM);
+        let server = http2().serve_connection(TokioIo::new(theirs), service_fn(ok));
+        let asked = async {
+            let client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+            let (mut client, connection) = client.handshake(TokioIo::new(ours)).await.unwrap();
+            let answer = beside(client.send_request(request(token)), connection).await;
+            answer.ok().map(|answer| answer.status())
+        };
+        beside(asked, server).await
+    }
+
+    /// What comes of it while something else goes on, or has ended.
+    async fn beside<T>(of: impl Future<Output = T>, other: impl Future) -> T {
+        tokio::select! {
+            done = of => done,
+            never = async { other.await; std::future::pending().await } => never,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_head_as_long_as_the_longest_tokens_is_read_and_one_without_end_is_not() {
+        assert_eq!(code(48 * 1024).await, StatusCode::OK);
+        assert_eq!(code(200 * 1024).await, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+        assert_eq!(code2(48 * 1024).await, Some(StatusCode::OK));
+        assert_ne!(code2(200 * 1024).await, Some(StatusCode::OK));
     }
 }

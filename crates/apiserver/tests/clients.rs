@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test fails like the test")]
 
 use futures::{StreamExt, TryStreamExt};
-use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod, Secret, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::runtime::wait::{await_condition, conditions};
@@ -150,6 +150,27 @@ async fn a_node_reaches_what_it_has_to_do_with_and_nothing_else() {
     let gates: kube::Api<NodeGate> = kube::Api::all(node);
     assert_eq!(code(gates.get("rover-7").await), 404);
     assert_eq!(code(gates.get("rover-8").await), 403);
+}
+
+/// A text in the place of the spec ended the request with a panic.
+#[tokio::test]
+async fn a_request_for_a_token_whose_spec_is_no_object_is_refused() {
+    let world = World::new().await;
+    let accounts: kube::Api<ServiceAccount> = kube::Api::namespaced(world.admin(), "default");
+    let account = serde_json::from_value(json!({ "metadata": { "name": "robot" } })).unwrap();
+    accounts.create(&PostParams::default(), &account).await.unwrap();
+    let path = "/api/v1/namespaces/default/serviceaccounts/robot/token";
+    let asked = async |body: serde_json::Value| {
+        let request = http::Request::post(path).header("content-type", "application/json");
+        let request = request.body(serde_json::to_vec(&body).unwrap()).unwrap();
+        world.admin().request::<serde_json::Value>(request).await
+    };
+    for spec in [json!("x"), json!(["x"]), json!(7)] {
+        assert_eq!(code(asked(json!({ "spec": spec })).await), 400, "{spec}");
+    }
+    for body in [json!({}), json!({ "spec": null }), json!({ "spec": {} })] {
+        assert!(asked(body).await.unwrap()["status"]["token"].is_string());
+    }
 }
 
 #[tokio::test]

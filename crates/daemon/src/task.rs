@@ -18,7 +18,7 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use safepoint_api::Span;
 use safepoint_api::names::safepoint::SOCKET;
-use safepoint_manifest::{Code, FileName, Host, Manifest, Outcome, PodKey};
+use safepoint_manifest::{Code, Digest, FileName, Host, Manifest, Outcome, PodKey};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -55,6 +55,9 @@ pub struct TaskArgs {
     /// The revision that the new manifest has to say it is.
     #[arg(long, value_name = "REVISION")]
     pub revision: Option<String>,
+    /// The SHA-256 of the new manifest's file. Another file is not brought.
+    #[arg(long, value_name = "HEX")]
+    pub sha256: Option<String>,
     /// Where the node's file system is.
     #[arg(long, value_name = "DIR", default_value = "/")]
     pub host: PathBuf,
@@ -67,7 +70,7 @@ pub struct TaskArgs {
     /// The node.
     #[arg(long, value_name = "NODE")]
     pub node: Option<String>,
-    /// The agent's socket on the node.
+    /// The agent's socket on the node. `agent.sock` in the data folder is looked at as well.
     #[arg(long, value_name = "PATH", default_value = SOCKET)]
     pub agent_socket: PathBuf,
     /// How long a manifest that the node holds may wait at its gate before the task gives way.
@@ -186,6 +189,16 @@ fn manifest(args: &TaskArgs) -> Result<Manifest, Outcome> {
     let invalid = |why: String| Outcome::new(Code::ManifestInvalid, why);
     let text = fs::read_to_string(&args.file)
         .map_err(|error| invalid(format!("cannot read {}: {error}", args.file.display())))?;
+    if let Some(wanted) = &args.sha256 {
+        let found = Digest::of(text.as_bytes());
+        if found.as_str().strip_prefix("sha256:") != Some(wanted.to_ascii_lowercase().as_str()) {
+            return Err(invalid(format!(
+                "{} is not what the hub has written into the ConfigMap that this task mounts ({found}, not sha256:{wanted}): \
+                 somebody who may write ConfigMaps may have replaced it; deleted, it is made anew",
+                args.file.display()
+            )));
+        }
+    }
     let manifest = Manifest::parse(text)
         .map_err(|error| invalid(format!("{} cannot be used: {error}", args.file.display())))?;
     match (&args.revision, manifest.revision()) {
@@ -257,6 +270,26 @@ mod tests {
         assert!(Task::read(&args(&folder.join("none"), &[])).is_err());
         // What is taken away needs none.
         assert!(Task::read(&args(&folder.join("none"), &["--mode=remove"])).is_ok());
+    }
+
+    /// A task is root on its node, and the ConfigMap that it mounts can be written by more people than a StaticPod.
+    #[test]
+    fn a_manifest_that_the_hub_has_not_written_is_brought_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("manifest.yaml");
+        fs::write(&file, TEXT).unwrap();
+        let sum = Digest::of(TEXT.as_bytes()).as_str().trim_start_matches("sha256:").to_owned();
+        for sum in [sum.clone(), sum.to_ascii_uppercase()] {
+            assert!(Task::read(&args(&file, &["--revision=one", "--sha256", &sum])).is_ok());
+        }
+        fs::write(&file, TEXT.replace("image: b", "image: c")).unwrap();
+        for mode in ["upgrade", "install", "stage"] {
+            let line = ["--revision=one", "--sha256", &sum, "--mode", mode];
+            let refused = Task::read(&args(&file, &line)).err().unwrap();
+            assert_eq!((refused.code, refused.exit_code()), (Code::ManifestInvalid, 3), "{mode}");
+            assert!(refused.message.contains("may have replaced it"), "{}", refused.message);
+        }
+        assert!(Task::read(&args(&file, &["--revision=one", "--sha256="])).is_err(), "nothing is no sum");
     }
 
     #[test]

@@ -17,6 +17,9 @@ use crate::names::{BadName, PodKey};
 #[cfg(test)]
 mod tests;
 
+/// Nobody waits longer than a week for a pod to end, whatever its manifest says: a number may be any.
+const LONGEST_GRACE: u64 = 7 * 24 * 60 * 60;
+
 /// A manifest of a pod.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Manifest {
@@ -163,7 +166,7 @@ impl Manifest {
         });
         let then = object.spec.containers.into_iter().map(|it| it.wanted(Role::Main));
         let containers = first.chain(then).collect();
-        let grace = object.spec.termination_grace_period_seconds.unwrap_or(30);
+        let grace = object.spec.termination_grace_period_seconds.unwrap_or(30).min(LONGEST_GRACE);
         let uid = uid.filter(|it| !it.is_empty());
         let digest = Digest::of(text.as_bytes());
         Ok(Self { text, digest, key, revision, is_installed, uid, grace, containers })
@@ -199,7 +202,7 @@ impl Manifest {
         self.uid.as_deref()
     }
 
-    /// How long the pod may take to end.
+    /// How long the pod may take to end, a week at most.
     pub const fn grace(&self) -> std::time::Duration {
         std::time::Duration::from_secs(self.grace)
     }

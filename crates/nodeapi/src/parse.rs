@@ -21,6 +21,9 @@ use safepoint_core::{Ask, HoldId, LeaseAsk, Revision, Workload};
 const LONGEST_REASON: usize = 1024;
 /// The longest id, as in a NodeGate.
 const LONGEST_ID: usize = 63;
+/// The cluster's freezes are called this, or this, a dot and more. Nobody on the machine has such a name: a hold under the name
+/// of a freeze keeps it from being taken.
+pub const OF_CLUSTER: &str = "cluster";
 /// The longest name of a holder or of a revision, as in a NodeGate.
 const LONGEST_NAME: usize = 253;
 
@@ -204,6 +207,12 @@ fn hold_id(problems: &mut Problems, id: &str) -> HoldId {
             format!(
                 "must have 1 to {LONGEST_ID} letters, digits, '-', '_' or '.', and begin and end with a letter or digit"
             ),
+        );
+    }
+    if id.strip_prefix(OF_CLUSTER).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')) {
+        problems.add(
+            "id",
+            format!("{OF_CLUSTER:?} and what begins with \"{OF_CLUSTER}.\" are names of the cluster's: choose another"),
         );
     }
     HoldId::from(id)

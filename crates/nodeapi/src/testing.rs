@@ -20,7 +20,7 @@ use safepoint_core::{
     Request as Asking, RequestId, Sighting, Span, Timestamp, Version, Workload, WorkloadKind,
 };
 use serde_json::{Value, json};
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, oneshot, watch};
 use tower::ServiceExt;
 
 use crate::caller::{Caller, Credentials, Peer};
@@ -52,6 +52,8 @@ struct Inner {
     connected: AtomicBool,
     broken: AtomicBool,
     ready: AtomicBool,
+    /// Whoever asks the gate waits.
+    busy: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -182,6 +184,7 @@ impl TestNode {
             connected: AtomicBool::new(true),
             broken: AtomicBool::new(false),
             ready: AtomicBool::new(true),
+            busy: watch::Sender::new(false),
         }))
     }
 
@@ -275,6 +278,11 @@ impl TestNode {
         self.0.ready.store(false, Ordering::Relaxed);
     }
 
+    /// Whether the gate is busy: nobody who asks it gets an answer as long as it is.
+    pub(crate) fn is_busy(&self, busy: bool) {
+        self.0.busy.send_replace(busy);
+    }
+
     pub(crate) fn tells(&self, subject: &str) {
         let kind = NoticeKind::Held;
         let (subject, message) = (subject.to_owned(), format!("{subject} waits"));
@@ -305,6 +313,7 @@ impl Node for TestNode {
         ask: Ask,
     ) -> Result<Answer, Unavailable> {
         self.check()?;
+        let _ = self.0.busy.subscribe().wait_for(|busy| !busy).await;
         let (sender, receiver) = oneshot::channel();
         let id = {
             let mut state = self.state();

@@ -1,13 +1,16 @@
 //! Nothing lies ready for a static pod, or what does has failed: the cluster is asked once, and what it gives is laid ready
 //! as if the hub had brought it.
 //!
-//! Nobody waits for the cluster but who has asked. Where it gives nothing, what has failed is the owner's to try again.
+//! Nobody waits for the cluster but who has asked. Where it gives nothing, what has failed is the owner's to try again; what
+//! the cluster has taken back is not, as long as it can be reached.
 
+use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::time::Duration;
 
-use safepoint_api::local::PutMode;
+use safepoint_api::local::{Failure, PutMode};
 use safepoint_api::names::safepoint::{GROUP, VERSION};
+use safepoint_core::Key;
 use safepoint_manifest::{Code, Outcome, PodKey};
 use safepoint_supervisor::Fault;
 use serde_json::Value;
@@ -20,6 +23,7 @@ use super::read::key_of;
 use super::wish::missing;
 use crate::cluster::{CallError, Cluster, Query, Resource};
 use crate::link::LinkState;
+use crate::seen::NOTHING_TO_UPGRADE;
 
 /// So long the owner waits for the cluster. A list of one namespace takes less, and a link that takes longer is none.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -63,6 +67,11 @@ impl Working<'_> {
                 tracing::info!(%pod, "the cluster wants something else: laying it ready");
                 return self.put(&pod, Some(given.file), &given.text, PutMode::Stage, reply).await;
             }
+            (Err(why), Ok(read)) if self.is_taken_back(&read.key, read.version.revision.as_str()) => {
+                let revision = &read.version.revision;
+                let message = format!("the cluster has taken back revision {revision} of {pod}, and {why}");
+                Err(Box::new(Failure::new(409, NOTHING_TO_UPGRADE, message)))
+            }
             (Err(_), Ok(read)) => self.want_held(&read, false).await.map(Ok)?,
             (Err(why), Err(outcome)) if outcome.code == Code::NothingStaged => {
                 let message = format!("{}, and {why}", outcome.message);
@@ -71,6 +80,19 @@ impl Working<'_> {
             (Err(_), Err(outcome)) => Err(refused(&outcome)),
         };
         self.answer(granted, reply).await
+    }
+
+    /// Whether the cluster says that what lies ready is not to be applied. Without the cluster nobody says anything, and what
+    /// lies ready is the owner's.
+    pub(super) fn is_taken_back(&self, key: &Key, revision: &str) -> bool {
+        let mirror = Key::pod(&key.namespace, &format!("{}-{}", key.name, self.node.to_ascii_lowercase()));
+        self.link.now().connected && self.seen.is_listed() && self.seen.is_taken_back(&mirror, revision)
+    }
+
+    /// Everything that lies ready and is not to be applied.
+    pub(super) fn taken_back(&self) -> BTreeSet<Key> {
+        let taken = self.staged.iter().filter(|(key, it)| self.is_taken_back(key, &it.revision));
+        taken.map(|(key, _)| key.clone()).collect()
     }
 }
 

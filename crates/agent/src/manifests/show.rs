@@ -82,6 +82,10 @@ pub(crate) fn pods(gate: &Gate, known: &Known, node: &str, mirrors: Vec<Value>) 
     let seen: BTreeSet<_> = mirrors.iter().map(name).collect();
     let own = known.live.values().filter_map(|live| {
         let mut pod: Value = serde_saphyr::from_str(live.manifest.text()).ok()?;
+        // A list can be read as what a map would say, and nothing can be written into it.
+        if !pod["metadata"].is_object() || !pod["spec"].is_object() {
+            return None;
+        }
         let mirror = format!("{}-{node}", live.key.name);
         if seen.contains(&(live.key.namespace.to_string(), mirror.clone())) {
             return None;
@@ -110,9 +114,11 @@ pub(crate) fn pods(gate: &Gate, known: &Known, node: &str, mirrors: Vec<Value>) 
 
 /// Says in the condition of OpenYurt whether a newer version waits, unless the cluster has said it.
 fn say(pod: &mut Value, needs_upgrade: bool) {
-    let Some(status) = pod.as_object_mut().map(|pod| pod.entry("status").or_insert_with(|| json!({}))) else {
-        return;
-    };
+    if !pod["status"].is_object() && pod.is_object() {
+        // A manifest may say anything there.
+        pod["status"] = json!({});
+    }
+    let Some(status) = pod.get_mut("status") else { return };
     if !status["conditions"].is_array() {
         status["conditions"] = json!([]);
     }
@@ -138,12 +144,19 @@ mod tests {
     use super::super::read::Read;
     use super::*;
 
-    fn read(revision: &str) -> Read {
-        let text = format!(
+    fn text(revision: &str) -> String {
+        format!(
             "apiVersion: v1\nkind: Pod\nmetadata:\n  name: nginx\n  annotations: {{openyurt.io/static-pod-hash: \
              {revision}}}\nspec:\n  containers: [{{name: main, image: nginx}}]\n"
-        );
-        Read::new(FileName::new("nginx").unwrap(), &text).unwrap()
+        )
+    }
+
+    fn read_text(text: &str) -> Read {
+        Read::new(FileName::new("nginx").unwrap(), text).unwrap()
+    }
+
+    fn read(revision: &str) -> Read {
+        read_text(&text(revision))
     }
 
     /// A node on which `one` is in place and `two` is staged.
@@ -190,5 +203,17 @@ mod tests {
         let shown = pods(&gate, &known, "rover-7", vec![mirror]);
         assert_eq!((shown.len(), &shown[0]["metadata"]["uid"]), (1, &json!("u1")));
         assert_eq!(shown[0]["status"]["conditions"], condition);
+    }
+    /// It is the gate's own task that looks, and what is wrong in somebody's file must not end it.
+    #[test]
+    fn a_manifest_whose_status_is_anything_is_shown_with_one_of_ours() {
+        for status in ["well", "[well]", "7", "null", "{conditions: well}"] {
+            let (gate, mut known) = staged();
+            let odd = read_text(&format!("{}status: {status}\n", text("one")));
+            known.live.insert(odd.key.clone(), odd);
+            let own = pods(&gate, &known, "rover-7", Vec::new());
+            let condition = json!([{"type": "PodNeedUpgrade", "status": "True"}]);
+            assert_eq!(own[0]["status"]["conditions"], condition, "{status}");
+        }
     }
 }

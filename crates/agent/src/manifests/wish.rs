@@ -60,7 +60,10 @@ impl Working<'_> {
         let granted = match wish {
             Wish::Put { pod, file, text, mode } => return self.put(&pod, file, &text, mode, reply).await,
             Wish::TakeUp { pod } => match self.staged(&pod) {
-                Ok(read) if !self.has_failed(&read.key, read.digest().as_str()) => {
+                Ok(read)
+                    if !self.has_failed(&read.key, read.digest().as_str())
+                        && !self.is_taken_back(&read.key, read.version.revision.as_str()) =>
+                {
                     self.want_held(&read, false).await.map(Ok)?
                 }
                 Err(outcome) if outcome.code != Code::NothingStaged => Err(refused(&outcome)),
@@ -70,7 +73,13 @@ impl Working<'_> {
                 }
             },
             Wish::RollBack { pod, revision } => match self.kept(&pod, revision.as_deref()) {
-                Ok(read) => self.want_held(&read, false).await.map(Ok)?,
+                Ok(read) => {
+                    // What the owner goes back to is theirs, and not the cluster's to take back.
+                    if self.is_taken_back(&read.key, read.version.revision.as_str()) {
+                        self.unstage(&pod);
+                    }
+                    self.want_held(&read, false).await.map(Ok)?
+                }
                 Err(outcome) => Err(refused(&outcome)),
             },
             Wish::Remove { pod, may_wait } => match self.live.get(&key_of(&pod)).cloned() {
@@ -83,7 +92,7 @@ impl Working<'_> {
             },
             Wish::Withdraw { pod, keeps_staged } => {
                 if !keeps_staged {
-                    self.unstage(&pod, None);
+                    self.unstage(&pod);
                 }
                 self.withdraw(&key_of(&pod)).await.map(Ok)?
             }
@@ -106,8 +115,8 @@ impl Working<'_> {
                 return Ok(());
             }
             Ok(read) => {
-                // What is newer than what is staged takes its place.
-                self.unstage(pod, Some(&read));
+                // What is newer takes the place of what is staged, and what is the same does not wait for the owner any more.
+                self.unstage(pod);
                 let version = read.version.clone();
                 self.want(&read, version).await.map(Ok)?
             }
@@ -239,10 +248,9 @@ impl Working<'_> {
         }
     }
 
-    /// Forgets what is staged, unless it is this.
-    fn unstage(&self, pod: &PodKey, unless: Option<&Read>) {
-        let staged = self.staged.get(&key_of(pod));
-        if staged.is_some_and(|it| unless.is_none_or(|read| it.digest != *read.manifest.digest()))
+    /// Forgets what is staged.
+    fn unstage(&self, pod: &PodKey) {
+        if self.staged.contains_key(&key_of(pod))
             && let Err(outcome) = self.tools.door.unstage(pod)
         {
             tracing::warn!(%pod, why = %outcome.message, "what is staged could not be taken away");

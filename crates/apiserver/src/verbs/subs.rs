@@ -117,6 +117,9 @@ pub(crate) async fn evict(call: &Call, content: &Content) -> Result<Reply, Statu
 /// Issues a token for a service account.
 pub(crate) async fn token(call: &Call, content: &Content) -> Result<Reply, Status> {
     let mut request = read(call, content, "TokenRequest", "authentication.k8s.io/v1")?;
+    if !matches!(request["spec"], Value::Object(_) | Value::Null) {
+        return Err(fault::bad_request("the spec of a TokenRequest is an object"));
+    }
     let account = call
         .api
         .fetch(&call.resource, &call.namespace, &call.name)

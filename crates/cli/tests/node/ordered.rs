@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::manifests::{POD, revision, static_pod, until_mirrored};
-use super::world::World;
+use super::world::{NODE, World, pod_path};
 
 const OBJECTS: &str = "/apis/safepoint.dev/v1alpha1/namespaces/default/staticpods";
 
@@ -158,5 +158,38 @@ async fn what_is_no_good_goes_back_is_tried_again_and_gives_way_to_what_is_newer
     }
     let mended = json!({"spec": {"template": {"spec": template("exec sleep 700")}}});
     world.merge(&object_path(), mended).await;
+    upgraded(&world, "sleep 700");
+}
+
+/// The bad revision that lay ready was still applied after the cluster had gone back: nothing took it away again.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_cluster_has_taken_back_is_neither_applied_nor_released_as_long_as_it_can_be_reached() {
+    let mut world = node(object("exec sleep 700")).await;
+    assert_eq!(world.freeze("mission").await.0, 201);
+    let (code, said) = world.local("POST", "/v1/static-pods/default/nav/upgrade", None).await;
+    assert_eq!((code, &said["reason"]), (409, &json!("Frozen")), "{said}");
+    world.thaw().await;
+    let held = state(&world).await;
+    assert_eq!((&held["phase"], &held["next"]["staged"]), (&json!("Held"), &json!(true)), "{held}");
+
+    // What the hub does when a StaticPod is deleted.
+    world.delete(&object_path()).await;
+    let untold = json!({"type": "PodNeedUpgrade", "status": "False", "reason": "NothingToUpgrade"});
+    let mirror = format!("{}/status", pod_path(&format!("nav-{NODE}")));
+    world.patch(&mirror, "strategic", json!({"status": {"conditions": [untold]}})).await;
+    world
+        .until("nothing waits any more", async |world| {
+            (state(world).await["phase"] == "Settled").then_some(())
+        })
+        .await;
+    let (code, said) = world.local("POST", "/v1/static-pods/default/nav/upgrade", None).await;
+    assert_eq!((code, &said["reason"]), (409, &json!("NothingToUpgrade")), "{said}");
+    assert!(said["message"].as_str().unwrap().contains("has taken back revision"), "{said}");
+    let (code, said) = world.local("POST", "/v1/releases", Some(json!({"node": true}))).await;
+    assert!(matches!(code, 200 | 409), "{said}");
+    assert!(manifest(&world).contains("sleep 600"));
+
+    // Nobody knows better without the cluster, and it is there.
+    world.go_offline().await;
     upgraded(&world, "sleep 700");
 }

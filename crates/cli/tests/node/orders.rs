@@ -101,6 +101,25 @@ async fn the_machine_vetoes_a_thaw_and_an_override_sets_its_veto_aside_on_record
     assert!(log.contains("overridden") && log.contains("fire in the hangar"), "{log}");
 }
 
+/// A hold of the freeze's name had the freeze refused, and the cluster was told that it was obeyed.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_program_can_take_the_name_of_the_clusters_freeze_before_it_does() {
+    let world = World::new().await;
+    for (path, id) in
+        [("/v1/holds", "cluster"), ("/v1/holds", "cluster.audit"), ("/v1/freeze", "cluster.audit")]
+    {
+        let body = json!({"id": id, "reason": "mine", "scope": {"kind": "Node"}});
+        let body = if path == "/v1/freeze" { json!({"id": id, "reason": "mine"}) } else { body };
+        let (code, refused) = world.local("POST", path, Some(body)).await;
+        assert_eq!((code, &refused["reason"]), (400, &json!("BadRequest")), "{refused}");
+        assert!(refused["message"].as_str().unwrap().contains("names of the cluster's"), "{refused}");
+    }
+    world.until("the NodeGate is there", async |world| (world.get(GATE).await.0 == 200).then_some(())).await;
+    world.merge(GATE, json!({"spec": {"freeze": {"id": "audit", "reason": "audit"}}})).await;
+    let gate = until_gate(&world, "it is frozen", |gate| gate["status"]["state"] == "Frozen").await;
+    assert_eq!(gate["status"]["holds"][0]["id"], "cluster.audit", "{gate}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_freeze_in_the_spec_freezes_and_taking_it_out_thaws() {
     let mut world = World::new().await;

@@ -1,6 +1,6 @@
 //! The task where an agent looks after the node: the manifest is handed over, and what became of it is asked.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use safepoint_api::local::{
@@ -20,6 +20,9 @@ const SILENCE: Duration = Duration::from_secs(120);
 /// So often in a row neither the manifest nor a word about it may be seen before it counts as superseded.
 const MISSED: u32 = 6;
 
+/// Where an agent listens that was not told where, below its data folder.
+const IN_DATA: &str = "agent.sock";
+
 /// Whether an agent looks after the static pods of the node.
 pub(super) enum Agent {
     Answers(Client),
@@ -29,27 +32,36 @@ pub(super) enum Agent {
     Silent(String),
 }
 
-/// Looks for the agent of the node.
+/// Looks for the agent of the node: where one that was installed listens, and where one listens that was told nothing.
 pub(super) async fn find(host: &Host, args: &TaskArgs, stop: &CancellationToken) -> Agent {
-    let socket = host.resolve(&args.agent_socket).unwrap_or_else(|_| PathBuf::from(&args.agent_socket));
-    let client = Client::at(&socket);
+    let sockets = [args.agent_socket.clone(), args.data.join(IN_DATA)];
+    let sockets = sockets.map(|socket| host.resolve(&socket).unwrap_or(socket));
     let begun = Instant::now();
     loop {
-        let error = match client.static_pods().await {
-            Ok(_) => return Agent::Answers(client),
-            Err(error) => error,
-        };
-        if error.refusal().is_some_and(|refusal| refusal.reason == reason::NO_MANIFESTS) {
-            return Agent::Absent;
+        let mut silent = None;
+        for socket in &sockets {
+            let client = Client::at(socket);
+            let error = match client.static_pods().await {
+                Ok(_) => return Agent::Answers(client),
+                Err(error) => error,
+            };
+            if error.refusal().is_some_and(|refusal| refusal.reason == reason::NO_MANIFESTS) {
+                return Agent::Absent;
+            }
+            if socket.exists() {
+                silent = Some(error.to_string());
+            }
         }
         let unit = host.resolve(Path::new(AGENT_UNIT)).is_ok_and(|unit| unit.exists());
-        if !socket.exists() && !unit {
-            return Agent::Absent;
+        if unit {
+            silent.get_or_insert_with(|| "its socket is not there".to_owned());
         }
+        let Some(error) = silent else { return Agent::Absent };
         if begun.elapsed() >= SILENCE || stop.is_cancelled() {
             return Agent::Silent(format!(
-                "the agent of this node does not answer, and may hold: {error}; if there is none any more, remove {} and {}",
+                "the agent of this node does not answer, and may hold: {error}; if there is none any more, remove {}, {} and {}",
                 args.agent_socket.display(),
+                args.data.join(IN_DATA).display(),
                 AGENT_UNIT
             ));
         }
@@ -210,4 +222,56 @@ impl Waiting<'_> {
 fn outcome(said: &StaticPodOutcome) -> Outcome {
     let read = serde_json::to_value(said).ok().and_then(|said| serde_json::from_value(said).ok());
     read.unwrap_or_else(|| Outcome::new(Code::Failed, said.message.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixListener;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        task: TaskArgs,
+    }
+
+    /// An agent with no static pods.
+    async fn answer(listener: UnixListener) -> Agent {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 1024]).await.unwrap();
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: 12";
+            stream.write_all(format!("{head}\r\n\r\n{{\"items\":[]}}").as_bytes()).await.unwrap();
+        }
+    }
+
+    /// An agent that was not told where to listen had a gate that no task asked.
+    #[tokio::test]
+    async fn an_agent_that_listens_in_its_data_folder_is_found_and_not_gone_past() {
+        let root = tempfile::tempdir().unwrap();
+        let host = Host::below(root.path());
+        let line = ["task", "--namespace=default", "--name=nginx", "--manifest=nginx"];
+        let args = Line::try_parse_from(line).unwrap().task;
+        // Whoever does not answer now is waited for no longer.
+        let stop = CancellationToken::new();
+        stop.cancel();
+        assert!(matches!(find(&host, &args, &stop).await, Agent::Absent));
+
+        let data = root.path().join("var/lib/safepoint");
+        std::fs::create_dir_all(&data).unwrap();
+        let listener = UnixListener::bind(data.join("agent.sock")).unwrap();
+        let found = tokio::select! {
+            found = find(&host, &args, &stop) => found,
+            never = answer(listener) => never,
+        };
+        let Agent::Answers(client) = found else { panic!("it was not found") };
+        assert_eq!(client.socket(), data.join("agent.sock"));
+
+        // Nobody listens any more, and the socket is left.
+        let Agent::Silent(why) = find(&host, &args, &stop).await else { panic!("it was gone past") };
+        assert!(why.contains("/var/lib/safepoint/agent.sock"), "{why}");
+    }
 }

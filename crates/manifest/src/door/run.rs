@@ -161,7 +161,7 @@ impl Run<'_> {
         let grace = before
             .and_then(|it| Manifest::parse(it.text.as_str()).ok())
             .map_or(Duration::ZERO, |it| it.grace());
-        Rules { within: self.door.rules.within + grace, ..self.door.rules }
+        Rules { within: self.door.rules.within.saturating_add(grace), ..self.door.rules }
     }
 
     /// Says how it ended.

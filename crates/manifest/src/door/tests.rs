@@ -96,6 +96,17 @@ async fn a_good_manifest_stays_and_each_step_is_told() {
     assert!(node.door.resume(&key(), &mut node.source(&[])).await.is_none());
 }
 
+/// The sum of the two times was too much for the clock, and whoever had to go on with the swap died of it each time.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_asks_for_all_the_time_there_is_gets_a_week() {
+    let node = Node::new(None);
+    let endless = format!("terminationGracePeriodSeconds: {}, containers", u64::MAX);
+    let text = manifest("web", "one").replace("containers", &endless);
+    assert_eq!(Manifest::parse(text.as_str()).unwrap().grace().as_secs(), 7 * 24 * 60 * 60);
+    node.write("web.yaml", &text);
+    assert_eq!(node.upgrade(&ask("two")).await.code, Code::Upgraded);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_bad_manifest_goes_and_a_newer_one_is_not_kept_out() {
     let node = Node::new(Some("one"));

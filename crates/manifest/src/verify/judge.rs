@@ -85,7 +85,7 @@ impl Judge {
                 if self.since.is_none() {
                     self.last = (Cause::NotSeen, blind.0.clone());
                 }
-                return self.late(at, self.rules.within + self.rules.stretch);
+                return self.late(at, self.rules.within.saturating_add(self.rules.stretch));
             }
         };
         let Target::Ready { revision, others, is_new } = &self.target else {

@@ -115,6 +115,24 @@ fn a_name_is_made_up_where_none_is_given_and_kept_where_one_is() {
     }
 }
 
+/// A hold of that name, taken before the cluster's freeze, had the freeze refused, and the cluster was not told.
+#[test]
+fn the_names_of_the_clusters_freezes_are_for_nobody_on_the_machine() {
+    let body = |id: &str| json!({ "id": id, "reason": "flying", "scope": { "kind": "Node" } });
+    let freeze = |id: &str| {
+        let body: TakeFreeze = serde_json::from_value(json!({ "id": id, "reason": "flying" })).unwrap();
+        take_freeze(&body, "f").map_err(|problems| problems.to_string())
+    };
+    for taken in ["cluster", "cluster.7", "cluster.a.b"] {
+        for said in [hold(body(taken)).unwrap_err(), freeze(taken).unwrap_err()] {
+            assert!(said.starts_with("id: \"cluster\" and what begins with \"cluster.\""), "{said}");
+        }
+    }
+    for free in ["clusters", "cluster-7", "my.cluster"] {
+        assert!(hold(body(free)).is_ok() && freeze(free).is_ok(), "{free}");
+    }
+}
+
 #[test]
 fn a_lease_and_a_deadline_are_counted_in_the_gates_time() {
     let body: TakeFreeze = serde_json::from_value(json!({

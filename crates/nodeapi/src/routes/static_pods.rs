@@ -1,7 +1,8 @@
 //! Static pods: what the node's owner and the upgrade task ask for.
 //!
 //! A manifest that is put waits at the gate like any other change. What the owner asks for at this moment, to apply what
-//! waits, to go back or to take away, is a wish and a release in one: refused, it leaves nothing behind.
+//! waits, to go back or to take away, is a wish and a release in one: refused, it leaves nothing behind, and it is finished
+//! also for a client that goes away meanwhile.
 
 #[cfg(test)]
 mod tests;
@@ -103,8 +104,8 @@ pub(super) async fn rollback<N: Node>(
     Read(RollBack { revision }): Read<RollBack>,
 ) -> Accepted {
     let (to, of) = (namespace.clone(), name.clone());
-    shared.node.wish(StaticPodWish::RollBack { namespace, name, revision }).await?;
-    shared.release_or_withdraw(caller, &to, &of).await?;
+    let wish = StaticPodWish::RollBack { namespace, name, revision };
+    shared.wish_and_release(caller, wish, &to, &of).await?;
     shared.accepted(&to, &of).await
 }
 
@@ -115,9 +116,10 @@ pub(super) async fn remove<N: Node>(
     Read(RemoveStaticPod { may_wait }): Read<RemoveStaticPod>,
 ) -> Accepted {
     let (to, of) = (namespace.clone(), name.clone());
-    shared.node.wish(StaticPodWish::Remove { namespace, name, may_wait }).await?;
-    if !may_wait {
-        shared.release_or_withdraw(caller, &to, &of).await?;
+    let wish = StaticPodWish::Remove { namespace, name, may_wait };
+    match may_wait {
+        true => shared.node.wish(wish).await?,
+        false => shared.wish_and_release(caller, wish, &to, &of).await?,
     }
     shared.accepted(&to, &of).await
 }
@@ -158,19 +160,30 @@ impl<N: Node> Shared<N> {
         Ok((StatusCode::ACCEPTED, Json(self.static_pod(namespace, name).await?)))
     }
 
-    /// Releases what was wished, or takes the wish back.
-    async fn release_or_withdraw(
+    /// Wishes for something and releases it, or takes the wish back.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a request ends with its client, and a wish that is neither released nor taken back would pass with the next release"
+    )]
+    async fn wish_and_release(
         &self,
         caller: Credentials,
+        wish: StaticPodWish,
         namespace: &str,
         name: &str,
     ) -> Result<(), Refused> {
-        let released = release_pod(self, caller.caller(None), key(namespace, name)).await;
-        if let Err(refused) = released {
-            let (namespace, name) = (namespace.to_owned(), name.to_owned());
-            self.node.wish(StaticPodWish::Withdraw { namespace, name, keeps_staged: true }).await?;
-            return Err(refused);
-        }
-        Ok(())
+        let (shared, namespace, name) = (self.clone(), namespace.to_owned(), name.to_owned());
+        let done = tokio::spawn(async move {
+            shared.node.wish(wish).await?;
+            let released = release_pod(&shared, caller.caller(None), key(&namespace, &name)).await;
+            if let Err(refused) = released {
+                shared.node.wish(StaticPodWish::Withdraw { namespace, name, keeps_staged: true }).await?;
+                return Err(refused);
+            }
+            Ok(())
+        });
+        let ended =
+            |error| Refused(failure(503, reason::UNAVAILABLE, format!("it was not finished: {error}")));
+        done.await.map_err(ended)?
     }
 }

@@ -15,6 +15,7 @@ fn shown(uid: &str, name: &str, of: Option<&str>, deleting: bool) -> (Uid, SeenP
         deleting,
         gates: BTreeMap::default(),
         mirror_of: of.map(Uid::from),
+        taken_back: None,
         status: None,
         mirror: None,
     };

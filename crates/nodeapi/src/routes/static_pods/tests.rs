@@ -1,5 +1,7 @@
 //! Static pods over a real gate.
 
+use std::time::Duration;
+
 use axum::http::Method;
 use safepoint_core::{Ask, Scope};
 use serde_json::{Value, json};
@@ -85,6 +87,24 @@ async fn what_is_frozen_or_held_is_refused_with_the_reason_and_leaves_nothing_be
         let (code, state) = ask(&node, Method::DELETE, &format!("{NGINX}/next"), json!({})).await;
         assert_eq!((code, &state["phase"]), (200, &json!("Settled")));
         assert_eq!(running(&node), "a");
+    }
+}
+
+/// A wish of a client that hung up stayed behind, and the next release of everything let it pass.
+#[tokio::test(start_paused = true)]
+async fn who_hangs_up_before_the_gate_has_answered_leaves_nothing_behind_either() {
+    for (method, path) in [(Method::POST, format!("{NGINX}/rollback")), (Method::DELETE, NGINX.to_owned())] {
+        let node = node();
+        freeze(&node).await;
+        node.is_busy(true);
+        let asked = ask(&node, method, &path, json!({}));
+        assert!(tokio::time::timeout(Duration::from_secs(1), asked).await.is_err());
+        assert_eq!(node.gate(|gate| gate.pending().count()), 1, "it is wished by now: {path}");
+        node.is_busy(false);
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(node.gate(|gate| gate.pending().count()), 0, "{path}");
     }
 }
 
