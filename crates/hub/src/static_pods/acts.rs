@@ -46,6 +46,8 @@ pub(crate) struct Start {
     pub(crate) key: &'static str,
     pub(crate) wanted: Arc<Wanted>,
     pub(crate) program: Arc<Program>,
+    /// What that manifest adds up to.
+    pub(crate) sum: Text,
     /// As the planner knows it; nothing for staging.
     pub(crate) task: Option<Task>,
 }
@@ -135,6 +137,7 @@ impl Start {
         }
     }
 }
+            sum: &self.sum,
 
 // === impl Acts ===
 

@@ -12,7 +12,7 @@ use safepoint_core::rollout::{Phase, Plan, Started, Task, Work, plan};
 use safepoint_core::{Revision, Text, Timestamp};
 
 use super::acts::{Acts, Done, Mark, Note, Remove, Start};
-use super::manifest::{self, Keeping, MapFacts, keeping, stamp};
+use super::manifest::{self, Keeping, MapFacts, Sums, keeping, stamp};
 use super::news::Told;
 use super::pods::Pods;
 use super::stage::{PUT_OFF_MILLIS, staging};
@@ -44,6 +44,8 @@ pub(crate) struct Set {
     ending: bool,
     held: bool,
     wanted: Result<Arc<Wanted>, Vec<Problem>>,
+    /// What the manifests of the wanted revision add up to.
+    sums: Sums,
     /// As it was written last, or read where it was not.
     status: StaticPodStatus,
     status_at: Option<Timestamp>,
@@ -89,6 +91,7 @@ impl Set {
             status: object.status.clone().unwrap_or_default(),
             status_at: None,
             view: View::default(),
+            sums: Sums::default(),
             started: Started::default(),
             started_in: 0,
             told: Told::new(observed.is_some() && observed == meta.generation),
@@ -111,6 +114,8 @@ impl Set {
             self.dirty = true;
         }
         self.dirty |= self.held != held;
+            let wanted = self.wanted.as_ref().ok();
+            self.sums = wanted.map(|wanted| Sums::of(&self.namespace, wanted)).unwrap_or_default();
         (self.generation, self.leaving, self.held) = (meta.generation, leaving, held);
         // Somebody who writes the status of another is corrected.
         let found = object.status.clone().unwrap_or_default();
@@ -328,7 +333,8 @@ impl Set {
             cluster.sight.pods.mirror(&wanted.static_pod, node).is_some_and(|mirror| mirror.installed);
         let key = if installed || kind == Kind::Work(Work::Install) { KEY_INSTALLED } else { KEY_MANIFEST };
         let (wanted, program) = (Arc::clone(wanted), Arc::clone(cluster.program));
-        Start { node: node.clone(), kind, attempt, key, wanted, program, task: None }
+        let sum = self.sums.get(key).clone();
+        Start { node: node.clone(), kind, attempt, key, sum, wanted, program, task: None }
     }
 
     fn remove(&mut self, planned: &Plan, pods: &Pods, acts: &mut Acts) {

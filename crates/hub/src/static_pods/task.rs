@@ -78,6 +78,8 @@ pub(crate) struct Making<'a> {
     pub(crate) key: &'a str,
     pub(crate) program: &'a Program,
 }
+    /// What that manifest adds up to.
+    pub(crate) sum: &'a str,
 
 /// What tasks run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -144,6 +146,9 @@ impl Making<'_> {
             self.revision,
             "--host",
             host,
+            // The revision stands in the manifest itself, where whoever wrote it may have put it.
+            "--sha256",
+            self.sum,
             "--data",
             "/var/lib/safepoint",
             "--mode",

@@ -19,6 +19,7 @@ fn task(object: (&str, &str), node: &str, version: u64) -> SlimPod {
         revision: "r1",
         attempt: 1,
         key: "manifest.yaml",
+        sum: "5e11",
         program: program(),
     };
     let mut pod = serde_json::to_value(making.pod()).unwrap();

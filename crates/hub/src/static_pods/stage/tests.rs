@@ -28,6 +28,7 @@ fn task(pods: &mut Pods, node: &str, attempt: u32, revision: &str, status: Value
         revision,
         attempt,
         key: "k",
+        sum: "5e11",
         program: program(),
     };
     let mut pod = serde_json::to_value(making.pod()).unwrap();

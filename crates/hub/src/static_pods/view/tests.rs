@@ -69,6 +69,7 @@ impl Scene {
             program: program(),
         };
         let mut pod = serde_json::to_value(making.pod()).unwrap();
+            sum: "5e11",
         pod["status"] = status;
         self.pods.take(Event::Apply(serde_json::from_value(pod).unwrap()), NOW);
         self.view.touch(&node.into());
