@@ -3,7 +3,7 @@
 
 mod leaving;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use safepoint_api::names::safepoint::static_pod::{FINALIZER, KEY_INSTALLED, KEY_MANIFEST};
@@ -51,6 +51,9 @@ pub(crate) struct Set {
     status_at: Option<Timestamp>,
     view: View,
     started: Started,
+    /// Starts that nobody has answered. Neither the watch nor a list need ever tell of one that was not made, so it is asked
+    /// again whether it was.
+    unanswered: Vec<Start>,
     /// How many lists of pods had been begun at the last start.
     started_in: u64,
     told: Told,
@@ -93,6 +96,7 @@ impl Set {
             view: View::default(),
             sums: Sums::default(),
             started: Started::default(),
+            unanswered: Vec::new(),
             started_in: 0,
             told: Told::new(observed.is_some() && observed == meta.generation),
             trouble: None,
@@ -173,6 +177,7 @@ impl Set {
         self.keep(&wanted, cluster, &mut acts);
         // What tasks bring has to be there before they are.
         let ready = !acts.hold && acts.make.is_none();
+        self.ask_again(&planned, ready, &mut acts);
         if ready {
             self.start(&planned, &wanted, cluster, &mut acts);
         }
@@ -219,6 +224,13 @@ impl Set {
                         pod.and_then(|pod| serde_json::from_value(serde_json::to_value(pod).ok()?).ok());
                     if let Some(task) = slim.and_then(|slim| TaskFacts::read(&slim, now)) {
                         pods.add(&self.uid, &node, task);
+                    }
+                }
+                Done::Unanswered(start) => {
+                    again = true;
+                    // Staging is planned by what is seen: what is not there is started again by itself.
+                    if start.task.is_some() {
+                        self.unanswered.push(start);
                     }
                 }
                 Done::NotStarted { node, task } => {
@@ -318,6 +330,25 @@ impl Set {
             acts.start.push(begun);
         }
         self.dirty |= planned.start.len() > AT_ONCE;
+    }
+
+    /// Asks again what nobody has answered. A start that is made twice finds itself, so that whatever is answered settles it.
+    /// Where the task is not wanted any more it is only looked for.
+    fn ask_again(&mut self, planned: &Plan, ready: bool, acts: &mut Acts) {
+        if self.unanswered.is_empty() {
+            return;
+        }
+        let unwanted: HashSet<&Text> = planned.remove.iter().map(|removal| &removal.task).collect();
+        for start in std::mem::take(&mut self.unanswered) {
+            let name = start.task.as_ref().map(|task| &task.name);
+            match name.filter(|name| self.started.is_uncertain(&start.node, name)) {
+                // It was seen, or is not there.
+                None => {}
+                Some(name) if unwanted.contains(name) => acts.find.push(start),
+                Some(_) if ready => acts.start.push(start),
+                Some(_) => self.unanswered.push(start),
+            }
+        }
     }
 
     fn begin(

@@ -191,3 +191,23 @@ fn a_driver_that_does_not_see_its_own_start_yet_does_not_start_another() {
     assert!(started_by_us.is_empty(), "a view that is as new would show it");
     assert_eq!(started(&plan(&order, &current, NOW)), ["n0"]);
 }
+
+#[test]
+fn a_start_without_an_answer_is_uncertain_until_it_is_seen_or_refused() {
+    let node = crate::Text::from("n0");
+    let mut started_by_us = Started::default();
+    let note = |started: &mut Started, version| {
+        started.note(&node, task("new", 1, Phase::Waiting), version);
+    };
+    note(&mut started_by_us, None);
+    assert!(started_by_us.is_uncertain(&node, "task-new-1"));
+    started_by_us.merge(&mut fleet(1), 100);
+    assert!(
+        started_by_us.is_uncertain(&node, "task-new-1"),
+        "no version is new enough to show that it is not there"
+    );
+    started_by_us.merge(&mut [old("n0").with(task("new", 1, Phase::Running))], 1);
+    assert!(!started_by_us.is_uncertain(&node, "task-new-1"));
+    note(&mut started_by_us, Some(7));
+    assert!(!started_by_us.is_uncertain(&node, "task-new-1"));
+}

@@ -31,7 +31,9 @@ impl Set {
                 Order { strategy: Strategy::Rolling, paused: false, canary: None, ..wanted.order.clone() };
             let planned = plan(&order, seen, now);
             self.again = planned.again;
-            if cluster.maps.contains_key(wanted.revision()) {
+            let ready = cluster.maps.contains_key(wanted.revision());
+            self.ask_again(&planned, ready, &mut acts);
+            if ready {
                 self.start(&planned, wanted, cluster, &mut acts);
             } else {
                 self.keep(wanted, cluster, &mut acts);
