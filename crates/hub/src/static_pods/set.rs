@@ -15,8 +15,8 @@ use super::acts::{Acts, Done, Mark, Note, Remove, Start};
 use super::manifest::{self, Keeping, MapFacts, Sums, keeping, stamp};
 use super::news::Told;
 use super::pods::Pods;
-use super::stage::{PUT_OFF_MILLIS, staging};
-use super::status::{Stuck, status, stuck};
+use super::stage::{Failures, PUT_OFF_MILLIS, staging};
+use super::status::{Said, Stuck, status, stuck};
 use super::task::{Kind, Program, TaskFacts};
 use super::view::{Sight, View, Whose};
 use super::wanted::{Problem, Wanted, sentence};
@@ -91,10 +91,10 @@ impl Set {
             ending: false,
             held: false,
             wanted: Err(Vec::new()),
+            sums: Sums::default(),
             status: object.status.clone().unwrap_or_default(),
             status_at: None,
             view: View::default(),
-            sums: Sums::default(),
             started: Started::default(),
             unanswered: Vec::new(),
             started_in: 0,
@@ -114,12 +114,12 @@ impl Set {
         let held = meta.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER);
         if (self.generation, self.leaving) != (meta.generation, leaving) || self.wanted.is_err() {
             self.wanted = Wanted::read(&object.spec).map(Arc::new);
+            let wanted = self.wanted.as_ref().ok();
+            self.sums = wanted.map(|wanted| Sums::of(&self.namespace, wanted)).unwrap_or_default();
             self.view.touch_all();
             self.dirty = true;
         }
         self.dirty |= self.held != held;
-            let wanted = self.wanted.as_ref().ok();
-            self.sums = wanted.map(|wanted| Sums::of(&self.namespace, wanted)).unwrap_or_default();
         (self.generation, self.leaving, self.held) = (meta.generation, leaving, held);
         // Somebody who writes the status of another is corrected.
         let found = object.status.clone().unwrap_or_default();
@@ -183,12 +183,12 @@ impl Set {
         }
         self.remove(&planned, cluster.sight.pods, &mut acts);
         self.take_back(cluster.sight.pods, now, &mut acts);
-        self.stage(&planned, &wanted, cluster, ready, &mut acts);
+        let unstaged = self.stage(&planned, &wanted, cluster, ready, &mut acts);
         self.mark(&planned, &wanted, cluster.sight.pods, &mut acts);
         acts.news.extend(self.told.trouble(self.trouble.as_deref(), "CannotWrite"));
         acts.news.extend(self.told.compare(&planned, wanted.revision(), self.generation));
-        let trouble = self.trouble.as_deref();
-        let status = status(&planned, wanted.revision(), self.generation, trouble, &self.status, now);
+        let said = Said { trouble: self.trouble.as_deref(), unstaged: Some(&unstaged) };
+        let status = status(&planned, wanted.revision(), self.generation, said, &self.status, now);
         self.tell(&mut acts, status, now);
         acts
     }
@@ -397,7 +397,7 @@ impl Set {
         cluster: &Cluster<'_>,
         ready: bool,
         acts: &mut Acts,
-    ) {
+    ) -> Failures {
         let pods = cluster.sight.pods;
         let staging = staging(&planned.stage, &self.uid, wanted, pods, cluster.sight.now);
         if let Some(at) = staging.again {
@@ -415,6 +415,7 @@ impl Set {
             let (name, uid, revision) = (mirror.name.clone(), mirror.uid.clone(), wanted.revision().clone());
             acts.note.push(Note { node, name, uid, revision });
         }
+        staging.failed
     }
 
     fn mark(&self, planned: &Plan, wanted: &Wanted, pods: &Pods, acts: &mut Acts) {

@@ -102,7 +102,9 @@ impl Wanted {
 
     /// When a span is over, counted from a moment.
     pub(crate) fn retry_at(&self, attempt: u32, failed: Timestamp) -> Timestamp {
-        Timestamp(failed.0.saturating_add_unsigned(self.order.retry.after(attempt).0))
+        let retry = self.order.retry;
+        let wait = if attempt > retry.limit { retry.cap.max(retry.base) } else { retry.after(attempt) };
+        Timestamp(failed.0.saturating_add_unsigned(wait.0))
     }
 }
 

@@ -3,7 +3,7 @@
 use safepoint_core::rollout::{Order, Presence, Strategy, Work, plan};
 
 use super::super::acts::{Acts, Mark};
-use super::super::status::status;
+use super::super::status::{Said, status};
 use super::super::task::{Kind, Standing};
 use super::super::view::{Sight, Whose};
 use super::{Cluster, Set, removed};
@@ -40,14 +40,10 @@ impl Set {
                 acts.forget.clear();
             }
             self.remove(&planned, pods, &mut acts);
-            let status = status(
-                &planned,
-                wanted.revision(),
-                self.generation,
-                self.trouble.as_deref(),
-                &self.status,
-                now,
-            );
+            // One that was not let is made again too: it is kept below, and would itself keep the next one from being made.
+            self.take_back(pods, now, &mut acts);
+            let said = Said { trouble: self.trouble.as_deref(), ..Said::default() };
+            let status = status(&planned, wanted.revision(), self.generation, said, &self.status, now);
             self.tell(&mut acts, status, now);
         }
         for (node, task) in pods.all_tasks(&self.uid) {
