@@ -1,6 +1,7 @@
 //! Mirror pods: which static pod one shows, and at which revision. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use safepoint_api::names::kubeedge::{HOLD_UPGRADE, HOLD_UPGRADE_ON};
 use safepoint_api::names::kubernetes::{CONDITION_READY, CONFIG_MIRROR};
 use safepoint_api::names::openyurt::{STATIC_POD_HASH, pod_condition};
 use safepoint_api::names::safepoint::static_pod as words;
@@ -22,6 +23,10 @@ pub(crate) struct Mirror {
     pub(crate) staged: Option<Revision>,
     /// The hub has brought it to the node.
     pub(crate) installed: bool,
+    /// It says that its changes wait for a release.
+    pub(crate) annotated: bool,
+    /// Since when it is ready in the words of its node, whose clock may be wrong.
+    said: Option<Timestamp>,
 }
 
 /// A static pod on a node, by its own name and the node's.
@@ -66,6 +71,8 @@ impl Mirror {
                 marked: told,
                 staged: annotation(words::STAGED).map(Revision::from),
                 installed: annotation(words::INSTALLED).is_some(),
+                annotated: annotation(HOLD_UPGRADE) == Some(HOLD_UPGRADE_ON),
+                said: ready,
             },
         })
     }
