@@ -8,7 +8,7 @@ use safepoint_api::names::safepoint::static_pod as words;
 use safepoint_core::rollout::Pod;
 use safepoint_core::{Revision, Text, Timestamp};
 
-use super::slim::{SlimPod, moment};
+use super::slim::{SlimPod, moment, not_long_before};
 
 /// What is known of a static pod on a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,6 +75,26 @@ impl Mirror {
                 said: ready,
             },
         })
+    }
+
+    /// Counts its readiness from when it was seen, where its node says that it was long before. What was seen of it before is
+    /// in `known`; `seen` is now, if it has become so just now.
+    pub(crate) fn dated(mut self, known: Option<&Self>, seen: Option<Timestamp>) -> Self {
+        let same = known.filter(|known| known.uid == self.uid && known.said == self.said);
+        if let Pod::Present { ready: Some(ready), .. } = &mut self.pod {
+            *ready = match same.and_then(Self::pod_ready) {
+                Some(known) => known,
+                None => not_long_before(*ready, seen),
+            };
+        }
+        self
+    }
+
+    const fn pod_ready(&self) -> Option<Timestamp> {
+        match self.pod {
+            Pod::Present { ready, .. } => ready,
+            Pod::Absent => None,
+        }
     }
 
     pub(crate) fn revision(&self) -> Option<&Revision> {
