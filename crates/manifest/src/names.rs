@@ -119,7 +119,7 @@ fn check(what: &'static str, name: &str) -> Result<(), BadName> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileName, PodKey};
+    use super::{FileName, MANIFEST_NAME, PodKey};
 
     #[test]
     fn a_pod_cannot_name_its_way_out_of_a_folder() {
