@@ -19,8 +19,11 @@ mod status;
 mod strategy;
 mod template;
 
-/// How long the lists of a `StaticPod` may be.
+/// How long the lists and names of a `StaticPod` may be.
 pub mod limits {
+    /// The name of a manifest's file without `.yaml`. With 255 bytes in a file's name, this leaves room for all that nodes put
+    /// behind it.
+    pub const MANIFEST_NAME: usize = 200;
     /// Nodes shown in the status. An object in etcd may have 1.5 MB; this many nodes with a sentence each take a tenth.
     pub const NODES: usize = 500;
     /// Conditions in the status.
@@ -75,8 +78,7 @@ pub struct StaticPodSpec {
     #[x_kube(validation = Rule::new("self == oldSelf").message("cannot change: another static pod is another object"))]
     pub static_pod_name: String,
     /// The name of the manifest file in the kubelet's folder, without `.yaml`.
-    // 255 bytes are the longest file name; the longest suffix that is put behind it is `.yaml.upgrade`.
-    #[schemars(length(min = 1, max = 242))]
+    #[schemars(length(min = 1, max = limits::MANIFEST_NAME))]
     #[x_kube(
         validation = Rule::new("self.matches('^[A-Za-z0-9_][A-Za-z0-9._-]*$')")
             .message("must be a file name: letters, digits, '.', '_' and '-', without a folder and not starting with a dot"),
@@ -98,7 +100,7 @@ pub struct StaticPodSpec {
     #[serde(default)]
     pub paused: bool,
     /// Failures before this moment are forgotten: nodes that were given up are tried again, and a roll-out that was stopped
-    /// goes on. Set it to the present to begin anew with the same template.
+    /// goes on. Set it to the present to begin anew with the same template. A moment that is yet to come does so when it comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarted_at: Option<Time>,
 }

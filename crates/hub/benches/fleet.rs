@@ -79,6 +79,17 @@ async fn roll(nodes: usize) {
     }
     scene.status("they are caught up", |status| status.upgraded_number == number(nodes - failing)).await;
     println!("the others return and are caught up   {:.1} s", begun.elapsed().as_secs_f64());
+    let begun = Instant::now();
+    (0..nodes)
+        .filter(|number| number % 100 == 50)
+        .for_each(|number| scene.fleet.set_nature(number, Nature::Works));
+    scene.change(json!({"restartedAt": jiff::Timestamp::now().to_string()})).await;
+    let status = scene.status("all are upgraded", |status| status.upgraded_number == number(nodes)).await;
+    println!("the failing ones are mended and tried again   {:.1} s", begun.elapsed().as_secs_f64());
+    println!(
+        "upgraded {}, failed {}, put off {}",
+        status.upgraded_number, status.failed_number, status.deferred_number
+    );
     let (most, _) = scene.witness.most();
     assert!(most <= nodes / 10, "the budget was exceeded: {most}");
 }

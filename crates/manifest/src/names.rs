@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use safepoint_api::static_pod::limits::MANIFEST_NAME;
 use serde::{Deserialize, Serialize};
 
 /// A static pod, as its manifest names it: without the node that the kubelet appends.
@@ -73,7 +74,9 @@ impl FileName {
     /// When it would not be a file that the kubelet reads in its folder.
     pub fn new(name: &str) -> Result<Self, BadName> {
         let bad = |why| Err(BadName { what: "name of a manifest", name: name.to_owned(), why });
-        if name.is_empty() || name.len() > 200 {
+        // As long as a StaticPod may name it, whether its ending is said or not.
+        let stem = name.strip_suffix(".yaml").unwrap_or(name);
+        if stem.is_empty() || stem.len() > MANIFEST_NAME {
             return bad("it has to have between 1 and 200 characters");
         }
         if name.starts_with('.') {
@@ -116,7 +119,7 @@ fn check(what: &'static str, name: &str) -> Result<(), BadName> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileName, PodKey};
+    use super::{FileName, MANIFEST_NAME, PodKey};
 
     #[test]
     fn a_pod_cannot_name_its_way_out_of_a_folder() {
@@ -141,5 +144,23 @@ mod tests {
         for name in ["", ".hidden", "../etcd", "a/b"] {
             assert!(FileName::new(name).is_err(), "{name}");
         }
+    }
+
+    /// Longer names passed the API and failed on every node, and the longest of the others were staged and never found.
+    #[test]
+    fn a_name_is_as_long_as_a_static_pod_may_say_and_may_be_read_back() {
+        let longest = FileName::new(&"a".repeat(MANIFEST_NAME)).unwrap();
+        assert_eq!(FileName::new(longest.as_str()), Ok(longest));
+        let refused = FileName::new(&"a".repeat(MANIFEST_NAME + 1)).unwrap_err();
+        assert!(refused.to_string().ends_with(&format!("between 1 and {MANIFEST_NAME} characters")));
+        let problem = |length| crate::template::problems(&spec(&"a".repeat(length)));
+        assert!(problem(MANIFEST_NAME).is_empty());
+        assert_eq!(problem(MANIFEST_NAME + 1)[0].field, "spec.staticPodManifest");
+    }
+
+    fn spec(manifest: &str) -> safepoint_api::static_pod::StaticPodSpec {
+        serde_json::from_value(serde_json::json!({"staticPodName": "web", "staticPodManifest": manifest,
+            "template": {"spec": {"containers": [{"name": "main", "image": "web:1"}]}}}))
+        .unwrap()
     }
 }

@@ -48,6 +48,8 @@ mutants! {
     a_second_task_beside_the_first_is_found: OneTaskEach
         in "three machines, one at a time, and a template that is replaced" => Once;
     starting_on_frozen_nodes_is_found: Defer in "three machines that freeze, and a pause" => PutOff;
+    waiting_for_ever_for_a_node_that_is_lost_is_found: DeferTheLost
+        in "three machines that go away half way" => Converges;
     leaving_a_task_to_begin_on_a_frozen_node_is_found: Recall
         in "three machines that freeze, and a pause" => Recall;
     starting_during_a_pause_is_found: Pause in "three machines that freeze, and a pause" => PutOff;

@@ -174,6 +174,10 @@ impl<'a> Look<'a> {
         if self.unfinished && rules.keep(Rule::OneTaskEach) {
             let begun = self.seen.tasks.iter().find(|task| task.phase == Phase::Running);
             let progress = match begun {
+                // Whatever becomes of it there, it is known when the node returns.
+                Some(_) if self.lost && rules.keep(Rule::DeferTheLost) => {
+                    return settled(State::Deferred(Deferral::NotReady));
+                }
                 Some(task) if is_current(order, self.seen, task) => Progress::Running,
                 Some(_) => Progress::FinishingEarlier,
                 None => Progress::Starting,

@@ -11,6 +11,11 @@ use super::verdict;
 use crate::time::Timestamp;
 
 pub(super) fn plan(order: &Order, seen: &[Seen], now: Timestamp, rules: Rules) -> Plan {
+    // A restart is one when its moment has come. Before that everything would have failed before it: each failure would be
+    // forgotten as soon as it is seen, and tried again without a pause or an end.
+    let ahead = order.restarted.filter(|at| *at > now);
+    let unstarted = ahead.map(|_| Order { restarted: None, ..order.clone() });
+    let order = unstarted.as_ref().unwrap_or(order);
     let mut seen: Vec<&Seen> = seen.iter().collect();
     seen.sort_by(|one, other| one.node.cmp(&other.node));
     let looks: Vec<Look> = seen.into_iter().map(|seen| Look::new(order, seen, now, rules)).collect();
@@ -89,8 +94,8 @@ pub(super) fn plan(order: &Order, seen: &[Seen], now: Timestamp, rules: Rules) -
         verdict: super::Verdict::Success,
         why: String::new(),
         again: match &promotion {
-            Promotion::Watching { until } => Some(*until),
-            _ => None,
+            Promotion::Watching { until } => earlier(ahead, Some(*until)),
+            _ => ahead,
         },
         promotion,
     };

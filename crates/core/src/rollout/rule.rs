@@ -21,6 +21,8 @@ pub enum Rule {
     OneTaskEach,
     /// Nodes that are away, frozen or held are put off.
     Defer,
+    /// A node that is lost while its task runs is put off too: nobody waits for it.
+    DeferTheLost,
     /// A task that has not begun is removed where nothing would be started now.
     Recall,
     /// A pause starts nothing.
@@ -54,7 +56,7 @@ pub(super) struct Rules {
 
 impl Rule {
     /// Every rule.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::CountTasks,
         Self::CountSuperseded,
         Self::CountRemoved,
@@ -63,6 +65,7 @@ impl Rule {
         Self::BoundTheSick,
         Self::OneTaskEach,
         Self::Defer,
+        Self::DeferTheLost,
         Self::Recall,
         Self::Pause,
         Self::ForgetOldFailures,

@@ -21,7 +21,8 @@ pub struct Started {
 
 impl Started {
     /// Remembers a task before its creation is asked for, or after, with the version that the server gave it. Without a
-    /// version nobody knows whether it is there: it counts until it is seen or everything is [listed](Self::listed) anew.
+    /// version nobody knows whether it is there: it counts until it is seen or everything is [listed](Self::listed) anew. A driver
+    /// asks again, because neither may ever happen: see [`is_uncertain`](Self::is_uncertain).
     pub fn note(&mut self, node: &Text, task: Task, version: Option<u64>) {
         let tasks = self.tasks.entry(node.clone()).or_default();
         tasks.retain(|(known, _)| known.name != task.name);
@@ -34,6 +35,13 @@ impl Started {
             tasks.retain(|(known, _)| &*known.name != task);
         }
         self.tasks.retain(|_, tasks| !tasks.is_empty());
+    }
+
+    /// Whether nobody knows if a task is there: it was noted without a version, and has been neither seen nor refused.
+    #[must_use]
+    pub fn is_uncertain(&self, node: &Text, task: &str) -> bool {
+        let tasks = self.tasks.get(node).into_iter().flatten();
+        tasks.into_iter().any(|(known, version)| &*known.name == task && version.is_none())
     }
 
     /// Adds to a view of this version what it lacks, and forgets what it shows or must have shown.

@@ -24,6 +24,8 @@ pub(crate) struct Acts {
     pub(crate) make: Option<Box<ConfigMap>>,
     /// The ConfigMap of the wanted revision is the newest again, since this moment.
     pub(crate) renew: Option<(MapFacts, String)>,
+    /// Tasks of which nobody knows whether they are there, and which are not wanted any more: they are looked for.
+    pub(crate) find: Vec<Start>,
     pub(crate) start: Vec<Start>,
     pub(crate) remove: Vec<Remove>,
     pub(crate) mark: Vec<Mark>,
@@ -44,6 +46,8 @@ pub(crate) struct Start {
     pub(crate) attempt: u32,
     /// Which manifest of the ConfigMap it brings.
     pub(crate) key: &'static str,
+    /// What that manifest adds up to.
+    pub(crate) sum: Text,
     pub(crate) wanted: Arc<Wanted>,
     pub(crate) program: Arc<Program>,
     /// As the planner knows it; nothing for staging.
@@ -93,7 +97,9 @@ pub(crate) enum Done {
         task: Option<Task>,
         pod: Option<Box<Pod>>,
     },
-    /// A task was not made.
+    /// Nobody has answered: whether the task is there is not known.
+    Unanswered(Start),
+    /// A task was not made, or is not there.
     NotStarted {
         node: Text,
         task: Option<Task>,
@@ -131,6 +137,7 @@ impl Start {
             revision: self.wanted.revision().as_str(),
             attempt: self.attempt,
             key: self.key,
+            sum: &self.sum,
             program: &self.program,
         }
     }
@@ -140,11 +147,12 @@ impl Start {
 
 impl Acts {
     pub(crate) fn is_empty(&self) -> bool {
-        let Self { hold, make, renew, start, remove, mark, note, forget, let_go, status, news } = self;
+        let Self { hold, make, renew, find, start, remove, mark, note, forget, let_go, status, news } = self;
         !hold
             && !let_go
             && make.is_none()
             && renew.is_none()
+            && find.is_empty()
             && start.is_empty()
             && remove.is_empty()
             && mark.is_empty()

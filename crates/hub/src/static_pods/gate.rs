@@ -1,7 +1,8 @@
 //! What a node's gate says about one static pod. Pure.
 
 use jiff::Timestamp;
-use safepoint_api::node_gate::{GateState, NodeGateStatus, ScopeKind};
+use safepoint_api::names::kubeedge::HOLD_UPGRADE;
+use safepoint_api::node_gate::{GateState, HeldChange, NodeGateStatus, ScopeKind};
 use safepoint_core::rollout::Gate;
 use serde_json::json;
 
@@ -16,7 +17,9 @@ pub(crate) struct About<'a> {
     pub(crate) node: &'a str,
     /// The labels of its template.
     pub(crate) labels: Option<&'a std::collections::BTreeMap<String, String>>,
-    /// The node's owner decides: that what was staged is held there is how it should be.
+    /// The static pod says of itself, as it runs or as it shall, that its changes wait for a release.
+    pub(crate) annotated: bool,
+    /// The node's owner decides: that something waits there is how it should be.
     pub(crate) owner_decides: bool,
 }
 
@@ -44,6 +47,7 @@ pub(crate) fn gate(status: Option<&NodeGateStatus>, about: &About<'_>, now: Time
         held.kind == "StaticPod"
             && held.namespace == about.namespace
             && (held.name == about.static_pod || held.name == mirror())
+            && !is_staged(held, about)
     });
     match held.filter(|_| !about.owner_decides) {
         Some(held) => Gate::Held {
@@ -51,6 +55,12 @@ pub(crate) fn gate(status: Option<&NodeGateStatus>, about: &About<'_>, now: Time
         },
         None => Gate::Open,
     }
+}
+
+/// Whether a change waits because it was laid ready for the node's owner and for no other reason. An agent holds it as if it
+/// were annotated; what a task brings is not held by that and takes its place.
+fn is_staged(held: &HeldChange, about: &About<'_>) -> bool {
+    !about.annotated && !held.held_by.is_empty() && held.held_by.iter().all(|by| by == HOLD_UPGRADE)
 }
 
 /// The static pod as its node's API would show it.
@@ -72,6 +82,10 @@ mod tests {
     use super::*;
 
     fn read(status: Value, owner_decides: bool) -> Gate {
+        read_of(status, owner_decides, false)
+    }
+
+    fn read_of(status: Value, owner_decides: bool, annotated: bool) -> Gate {
         let status: NodeGateStatus = serde_json::from_value(status).unwrap();
         let labels = BTreeMap::from([("app".to_owned(), "proxy".to_owned())]);
         let about = About {
@@ -79,6 +93,7 @@ mod tests {
             static_pod: "proxy",
             node: "n1",
             labels: Some(&labels),
+            annotated,
             owner_decides,
         };
         gate(Some(&status), &about, Timestamp::UNIX_EPOCH)
@@ -125,5 +140,20 @@ mod tests {
             "since": "1970-01-01T00:00:00Z", "why": "w", "heldBy": ["h1"]}]});
         assert_eq!(read(status.clone(), false), Gate::Held { by: "h1".into() });
         assert_eq!(read(status, true), Gate::Open);
+    }
+
+    /// What was staged while owners decided kept the cluster from ever reaching the node after it was to decide itself.
+    #[test]
+    fn what_only_lies_ready_for_the_owner_holds_nobody_and_a_pod_that_is_annotated_holds() {
+        let held = |by: Value| {
+            json!({"state": "Open", "held": [{"kind": "StaticPod", "namespace": "edge", "name": "proxy", "change": "Update",
+                "since": "1970-01-01T00:00:00Z", "why": "w", "heldBy": by}]})
+        };
+        let staged = held(json!([HOLD_UPGRADE]));
+        assert_eq!(read(staged.clone(), false), Gate::Open);
+        assert_eq!(read_of(staged, false, true), Gate::Held { by: HOLD_UPGRADE.into() });
+        let both = held(json!(["h1", HOLD_UPGRADE]));
+        assert_eq!(read(both, false), Gate::Held { by: format!("h1, {HOLD_UPGRADE}").into() });
+        assert_eq!(read(held(json!([])), false), Gate::Held { by: "the node".into() });
     }
 }

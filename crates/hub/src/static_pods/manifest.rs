@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use safepoint_api::names::openyurt::STATIC_POD_HASH;
 use safepoint_api::names::safepoint::static_pod as words;
 use safepoint_core::{Revision, Text, Timestamp};
+use safepoint_manifest::Digest;
 use safepoint_manifest::template::manifest;
 use serde_json::json;
 
@@ -17,6 +18,31 @@ pub(crate) struct MapFacts {
     pub(crate) uid: Text,
     /// When the revision was last wanted anew.
     pub(crate) wanted_at: Timestamp,
+}
+
+/// What the manifests of a revision add up to, as SHA-256 in hexadecimal. A task is told, by the pod that nobody but the hub has
+/// written: what it brings lies in a ConfigMap, whose name others may have taken before.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Sums {
+    plain: Text,
+    installed: Text,
+}
+
+// === impl Sums ===
+
+impl Sums {
+    pub(crate) fn of(namespace: &str, wanted: &Wanted) -> Self {
+        let sum = |key| {
+            let digest = Digest::of(text(namespace, wanted, key).as_bytes());
+            Text::from(digest.as_str().trim_start_matches("sha256:"))
+        };
+        Self { plain: sum(words::KEY_MANIFEST), installed: sum(words::KEY_INSTALLED) }
+    }
+
+    /// That of the manifest under this key.
+    pub(crate) fn get(&self, key: &str) -> &Text {
+        if key == words::KEY_INSTALLED { &self.installed } else { &self.plain }
+    }
 }
 
 /// The ConfigMap of the wanted revision.
@@ -43,12 +69,17 @@ pub(crate) fn config_map(
         // A revision is what it is. Kubelets do not watch what cannot change.
         "immutable": true,
         "data": {
-            words::KEY_MANIFEST: manifest(namespace, &wanted.static_pod, &wanted.template, false),
-            words::KEY_INSTALLED: manifest(namespace, &wanted.static_pod, &wanted.template, true),
+            words::KEY_MANIFEST: text(namespace, wanted, words::KEY_MANIFEST),
+            words::KEY_INSTALLED: text(namespace, wanted, words::KEY_INSTALLED),
             words::KEY_TEMPLATE: template,
         },
     });
     serde_json::from_value(map).expect("a ConfigMap that is written here is one")
+}
+
+/// The manifest of the wanted revision under this key.
+fn text(namespace: &str, wanted: &Wanted, key: &str) -> String {
+    manifest(namespace, &wanted.static_pod, &wanted.template, key == words::KEY_INSTALLED)
 }
 
 /// A moment as an annotation has it.
@@ -128,6 +159,12 @@ mod tests {
             assert_eq!(manifest.revision(), Some(wanted.revision().as_str()));
             assert_eq!(manifest.is_installed(), installed);
         }
+        let sums = Sums::of("kube-system", &wanted);
+        for key in [words::KEY_MANIFEST, words::KEY_INSTALLED] {
+            let digest = Digest::of(data[key].as_bytes());
+            assert_eq!(format!("sha256:{}", sums.get(key)), digest.as_str(), "exactly what is mounted");
+        }
+        assert_ne!(sums.plain, sums.installed);
         let template = template_of(&map).unwrap();
         assert_eq!(safepoint_api::static_pod::revision(&template), wanted.revision().as_str());
     }

@@ -1,13 +1,14 @@
 //! Mirror pods: which static pod one shows, and at which revision. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use safepoint_api::names::kubeedge::{HOLD_UPGRADE, HOLD_UPGRADE_ON};
 use safepoint_api::names::kubernetes::{CONDITION_READY, CONFIG_MIRROR};
 use safepoint_api::names::openyurt::{STATIC_POD_HASH, pod_condition};
 use safepoint_api::names::safepoint::static_pod as words;
 use safepoint_core::rollout::Pod;
 use safepoint_core::{Revision, Text, Timestamp};
 
-use super::slim::{SlimPod, moment};
+use super::slim::{SlimPod, moment, not_long_before};
 
 /// What is known of a static pod on a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,6 +23,10 @@ pub(crate) struct Mirror {
     pub(crate) staged: Option<Revision>,
     /// The hub has brought it to the node.
     pub(crate) installed: bool,
+    /// It says that its changes wait for a release.
+    pub(crate) annotated: bool,
+    /// Since when it is ready in the words of its node, whose clock may be wrong.
+    said: Option<Timestamp>,
 }
 
 /// A static pod on a node, by its own name and the node's.
@@ -66,8 +71,30 @@ impl Mirror {
                 marked: told,
                 staged: annotation(words::STAGED).map(Revision::from),
                 installed: annotation(words::INSTALLED).is_some(),
+                annotated: annotation(HOLD_UPGRADE) == Some(HOLD_UPGRADE_ON),
+                said: ready,
             },
         })
+    }
+
+    /// Counts its readiness from when it was seen, where its node says that it was long before. What was seen of it before is
+    /// in `known`; `seen` is now, if it has become so just now.
+    pub(crate) fn dated(mut self, known: Option<&Self>, seen: Option<Timestamp>) -> Self {
+        let same = known.filter(|known| known.uid == self.uid && known.said == self.said);
+        if let Pod::Present { ready: Some(ready), .. } = &mut self.pod {
+            *ready = match same.and_then(Self::pod_ready) {
+                Some(known) => known,
+                None => not_long_before(*ready, seen),
+            };
+        }
+        self
+    }
+
+    const fn pod_ready(&self) -> Option<Timestamp> {
+        match self.pod {
+            Pod::Present { ready, .. } => ready,
+            Pod::Absent => None,
+        }
     }
 
     pub(crate) fn revision(&self) -> Option<&Revision> {

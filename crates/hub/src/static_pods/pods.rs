@@ -145,8 +145,11 @@ impl Pods {
     }
 
     fn put(&mut self, name: Text, pod: &SlimPod, now: Timestamp) -> Vec<Touched> {
+        // What a list shows may have happened at any time; what a watch tells has just happened.
+        let seen = (self.complete && self.fresh.is_none()).then_some(now);
         if let Some(Shown { static_pod, node, mirror }) = Mirror::read(pod, now) {
             let known = self.mirrors.entry(static_pod.clone()).or_default();
+            let mirror = mirror.dated(known.get(&node), seen);
             if known.get(&node) == Some(&mirror) {
                 return Vec::new();
             }
@@ -161,8 +164,8 @@ impl Pods {
         };
         let tasks = self.tasks.entry(owner.clone()).or_default().entry(node.clone()).or_default();
         match tasks.iter_mut().find(|known| known.name == task.name) {
-            Some(known) => *known = task,
-            None => tasks.push(task),
+            Some(known) => *known = task.dated(Some(&*known), seen),
+            None => tasks.push(task.dated(None, seen)),
         }
         self.places.insert(name, Place::Task { owner: owner.clone(), node: node.clone() });
         vec![Touched::Owner { uid: owner, node }]

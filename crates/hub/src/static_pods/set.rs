@@ -3,7 +3,7 @@
 
 mod leaving;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use safepoint_api::names::safepoint::static_pod::{FINALIZER, KEY_INSTALLED, KEY_MANIFEST};
@@ -12,11 +12,11 @@ use safepoint_core::rollout::{Phase, Plan, Started, Task, Work, plan};
 use safepoint_core::{Revision, Text, Timestamp};
 
 use super::acts::{Acts, Done, Mark, Note, Remove, Start};
-use super::manifest::{self, Keeping, MapFacts, keeping, stamp};
+use super::manifest::{self, Keeping, MapFacts, Sums, keeping, stamp};
 use super::news::Told;
 use super::pods::Pods;
-use super::stage::{PUT_OFF_MILLIS, staging};
-use super::status::{Stuck, status, stuck};
+use super::stage::{Failures, PUT_OFF_MILLIS, staging};
+use super::status::{Said, Stuck, status, stuck};
 use super::task::{Kind, Program, TaskFacts};
 use super::view::{Sight, View, Whose};
 use super::wanted::{Problem, Wanted, sentence};
@@ -44,11 +44,16 @@ pub(crate) struct Set {
     ending: bool,
     held: bool,
     wanted: Result<Arc<Wanted>, Vec<Problem>>,
+    /// What the manifests of the wanted revision add up to.
+    sums: Sums,
     /// As it was written last, or read where it was not.
     status: StaticPodStatus,
     status_at: Option<Timestamp>,
     view: View,
     started: Started,
+    /// Starts that nobody has answered. Neither the watch nor a list need ever tell of one that was not made, so it is asked
+    /// again whether it was.
+    unanswered: Vec<Start>,
     /// How many lists of pods had been begun at the last start.
     started_in: u64,
     told: Told,
@@ -86,10 +91,12 @@ impl Set {
             ending: false,
             held: false,
             wanted: Err(Vec::new()),
+            sums: Sums::default(),
             status: object.status.clone().unwrap_or_default(),
             status_at: None,
             view: View::default(),
             started: Started::default(),
+            unanswered: Vec::new(),
             started_in: 0,
             told: Told::new(observed.is_some() && observed == meta.generation),
             trouble: None,
@@ -107,6 +114,8 @@ impl Set {
         let held = meta.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER);
         if (self.generation, self.leaving) != (meta.generation, leaving) || self.wanted.is_err() {
             self.wanted = Wanted::read(&object.spec).map(Arc::new);
+            let wanted = self.wanted.as_ref().ok();
+            self.sums = wanted.map(|wanted| Sums::of(&self.namespace, wanted)).unwrap_or_default();
             self.view.touch_all();
             self.dirty = true;
         }
@@ -168,17 +177,18 @@ impl Set {
         self.keep(&wanted, cluster, &mut acts);
         // What tasks bring has to be there before they are.
         let ready = !acts.hold && acts.make.is_none();
+        self.ask_again(&planned, ready, &mut acts);
         if ready {
             self.start(&planned, &wanted, cluster, &mut acts);
         }
         self.remove(&planned, cluster.sight.pods, &mut acts);
         self.take_back(cluster.sight.pods, now, &mut acts);
-        self.stage(&planned, &wanted, cluster, ready, &mut acts);
+        let unstaged = self.stage(&planned, &wanted, cluster, ready, &mut acts);
         self.mark(&planned, &wanted, cluster.sight.pods, &mut acts);
         acts.news.extend(self.told.trouble(self.trouble.as_deref(), "CannotWrite"));
         acts.news.extend(self.told.compare(&planned, wanted.revision(), self.generation));
-        let trouble = self.trouble.as_deref();
-        let status = status(&planned, wanted.revision(), self.generation, trouble, &self.status, now);
+        let said = Said { trouble: self.trouble.as_deref(), unstaged: Some(&unstaged) };
+        let status = status(&planned, wanted.revision(), self.generation, said, &self.status, now);
         self.tell(&mut acts, status, now);
         acts
     }
@@ -214,6 +224,13 @@ impl Set {
                         pod.and_then(|pod| serde_json::from_value(serde_json::to_value(pod).ok()?).ok());
                     if let Some(task) = slim.and_then(|slim| TaskFacts::read(&slim, now)) {
                         pods.add(&self.uid, &node, task);
+                    }
+                }
+                Done::Unanswered(start) => {
+                    again = true;
+                    // Staging is planned by what is seen: what is not there is started again by itself.
+                    if start.task.is_some() {
+                        self.unanswered.push(start);
                     }
                 }
                 Done::NotStarted { node, task } => {
@@ -315,6 +332,25 @@ impl Set {
         self.dirty |= planned.start.len() > AT_ONCE;
     }
 
+    /// Asks again what nobody has answered. A start that is made twice finds itself, so that whatever is answered settles it.
+    /// Where the task is not wanted any more it is only looked for.
+    fn ask_again(&mut self, planned: &Plan, ready: bool, acts: &mut Acts) {
+        if self.unanswered.is_empty() {
+            return;
+        }
+        let unwanted: HashSet<&Text> = planned.remove.iter().map(|removal| &removal.task).collect();
+        for start in std::mem::take(&mut self.unanswered) {
+            let name = start.task.as_ref().map(|task| &task.name);
+            match name.filter(|name| self.started.is_uncertain(&start.node, name)) {
+                // It was seen, or is not there.
+                None => {}
+                Some(name) if unwanted.contains(name) => acts.find.push(start),
+                Some(_) if ready => acts.start.push(start),
+                Some(_) => self.unanswered.push(start),
+            }
+        }
+    }
+
     fn begin(
         &self,
         node: &Text,
@@ -328,7 +364,8 @@ impl Set {
             cluster.sight.pods.mirror(&wanted.static_pod, node).is_some_and(|mirror| mirror.installed);
         let key = if installed || kind == Kind::Work(Work::Install) { KEY_INSTALLED } else { KEY_MANIFEST };
         let (wanted, program) = (Arc::clone(wanted), Arc::clone(cluster.program));
-        Start { node: node.clone(), kind, attempt, key, wanted, program, task: None }
+        let sum = self.sums.get(key).clone();
+        Start { node: node.clone(), kind, attempt, key, sum, wanted, program, task: None }
     }
 
     fn remove(&mut self, planned: &Plan, pods: &Pods, acts: &mut Acts) {
@@ -360,7 +397,7 @@ impl Set {
         cluster: &Cluster<'_>,
         ready: bool,
         acts: &mut Acts,
-    ) {
+    ) -> Failures {
         let pods = cluster.sight.pods;
         let staging = staging(&planned.stage, &self.uid, wanted, pods, cluster.sight.now);
         if let Some(at) = staging.again {
@@ -378,6 +415,7 @@ impl Set {
             let (name, uid, revision) = (mirror.name.clone(), mirror.uid.clone(), wanted.revision().clone());
             acts.note.push(Note { node, name, uid, revision });
         }
+        staging.failed
     }
 
     fn mark(&self, planned: &Plan, wanted: &Wanted, pods: &Pods, acts: &mut Acts) {

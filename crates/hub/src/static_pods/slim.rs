@@ -13,6 +13,9 @@ use serde::Deserialize;
 
 use crate::slim::of_core;
 
+/// So late may a watch be, and a moment that is kept to the second.
+const LATE_MILLIS: i64 = 5_000;
+
 /// A pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct SlimPod {
@@ -125,6 +128,12 @@ fn text<'a>(all: Option<&'a BTreeMap<String, String>>, key: &str) -> Option<&'a 
 /// A moment of Kubernetes as the planner counts it.
 pub(crate) fn moment(time: &Time) -> Timestamp {
     Timestamp(time.0.as_millisecond())
+}
+
+/// A moment that a node has written, or that at which it was seen, where that is much later: spans that are counted from it
+/// would be over on a node whose clock is behind. Nothing is known of when something happened that a list shows.
+pub(crate) fn not_long_before(said: Timestamp, seen: Option<Timestamp>) -> Timestamp {
+    seen.filter(|seen| seen.0.saturating_sub(said.0) > LATE_MILLIS).unwrap_or(said)
 }
 
 of_core!(SlimPod, "Pod", "pods", NamespaceResourceScope);

@@ -3,7 +3,7 @@
 //! It changes nothing that runs, so it takes no place in the window; but it pulls images, so not every node does it at once.
 //! That something lies ready is written on the mirror pod: the task goes, and the word stays for as long as it is true.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use safepoint_core::{Revision, Text, Timestamp};
 
@@ -25,9 +25,14 @@ pub(crate) struct Staging {
     pub(crate) note: Vec<Text>,
     /// Tasks to remove, by node and name.
     pub(crate) remove: Vec<(Text, Text)>,
+    /// Why the last try has failed, as a sentence by node.
+    pub(crate) failed: Failures,
     /// When to look again although nothing has happened.
     pub(crate) again: Option<Timestamp>,
 }
+
+/// What people are told about nodes on which nothing could be put ready.
+pub(crate) type Failures = HashMap<Text, String>;
 
 /// Decides about staging. `wished` are the nodes where the planner wants the wanted revision to lie ready and it does not.
 pub(crate) fn staging(wished: &[Text], uid: &str, wanted: &Wanted, pods: &Pods, now: Timestamp) -> Staging {
@@ -43,6 +48,11 @@ pub(crate) fn staging(wished: &[Text], uid: &str, wanted: &Wanted, pods: &Pods, 
     for node in wished {
         let tasks = pods.tasks(uid, node).iter();
         let mine = tasks.filter(|task| task.kind == Kind::Stage && task.revision == *wanted.revision());
+        let failed = mine.clone().filter_map(|task| Some((task.attempt, task.failure()?)));
+        if let Some((attempt, failure)) = failed.max_by_key(|(attempt, _)| *attempt) {
+            let text = format!("attempt {attempt} to put it ready failed: {}", failure.text);
+            staging.failed.insert(node.clone(), text);
+        }
         let last = mine.max_by_key(|task| task.attempt);
         let attempt = match last {
             None => 1,
@@ -74,13 +84,14 @@ pub(crate) fn staging(wished: &[Text], uid: &str, wanted: &Wanted, pods: &Pods, 
     staging
 }
 
-/// When a staging that has failed is tried again, if it is.
+/// When a staging that has failed is tried again. It goes on without an end: it takes nothing away from anybody, and a registry
+/// that was away is back some day.
 fn due(task: &TaskFacts, wanted: &Wanted) -> Option<Timestamp> {
     if let Some((_, at)) = task.put_off() {
         return Some(Timestamp(at.0.saturating_add(PUT_OFF_MILLIS)));
     }
     let failure = task.failure()?;
-    (task.attempt <= wanted.order.retry.limit).then(|| wanted.retry_at(task.attempt, failure.at))
+    Some(wanted.retry_at(task.attempt, failure.at))
 }
 
 /// Whether a staging task has served its time.

@@ -7,6 +7,8 @@ use safepoint_core::rollout::{Node, Plan, Promotion, State, Then, Verdict};
 use safepoint_core::{Revision, Timestamp};
 use serde_json::Value;
 
+use super::stage::Failures;
+
 /// The longest sentence about a node, and about all.
 const LONGEST: usize = 1_024;
 
@@ -19,12 +21,21 @@ pub(crate) struct Stuck {
     pub(crate) text: String,
 }
 
+/// What there is to say beside the plan.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Said<'a> {
+    /// What cannot be done.
+    pub(crate) trouble: Option<&'a str>,
+    /// Why nothing lies ready on which nodes.
+    pub(crate) unstaged: Option<&'a Failures>,
+}
+
 /// The status that a plan makes. `before` is the status that is there; what is the same since then stays since then.
 pub(crate) fn status(
     plan: &Plan,
     target: &Revision,
     generation: Option<i64>,
-    trouble: Option<&str>,
+    said: Said<'_>,
     before: &StaticPodStatus,
     now: Timestamp,
 ) -> StaticPodStatus {
@@ -33,7 +44,7 @@ pub(crate) fn status(
     let shown = shown(&plan.nodes);
     let truncated = shown.len() < plan.nodes.len();
     let everybody = counts.total > 0 && counts.upgraded == counts.total;
-    let message = match trouble {
+    let message = match said.trouble {
         Some(trouble) => format!("{}; {trouble}", plan.why),
         None => plan.why.clone(),
     };
@@ -48,7 +59,7 @@ pub(crate) fn status(
         canary_phase: phase(&plan.promotion),
         current_revision: if everybody { Some(target.to_string()) } else { before.current_revision.clone() },
         update_revision: Some(target.to_string()),
-        nodes: shown.into_iter().map(|node| entry(node, before, now)).collect(),
+        nodes: shown.into_iter().map(|node| entry(node, said.unstaged, before, now)).collect(),
         nodes_truncated: truncated,
         conditions: conditions(plan, &message, generation, before, now),
     }
@@ -118,7 +129,7 @@ fn shown(nodes: &[Node]) -> Vec<&Node> {
     rest
 }
 
-fn entry(node: &Node, before: &StaticPodStatus, now: Timestamp) -> NodeUpgrade {
+fn entry(node: &Node, unstaged: Option<&Failures>, before: &StaticPodStatus, now: Timestamp) -> NodeUpgrade {
     let state = match &node.state {
         State::Upgraded => NodeUpgradeState::Upgraded,
         State::Upgrading(_) => NodeUpgradeState::Upgrading,
@@ -136,7 +147,12 @@ fn entry(node: &Node, before: &StaticPodStatus, now: Timestamp) -> NodeUpgrade {
     NodeUpgrade {
         node: node.name.to_string(),
         state,
-        message: (node.state != State::Upgraded).then(|| cut(&node.to_string())),
+        message: (node.state != State::Upgraded).then(|| {
+            match unstaged.and_then(|all| all.get(&node.name)) {
+                Some(failure) => cut(&format!("{node}; {failure}")),
+                None => cut(&node.to_string()),
+            }
+        }),
         reason,
         since: Some(since.unwrap_or_else(|| time(now))),
         attempts: Some(node.attempts)

@@ -11,7 +11,7 @@ use safepoint_core::{Revision, Text, Timestamp};
 use serde_json::json;
 
 use super::names;
-use super::slim::SlimPod;
+use super::slim::{SlimPod, not_long_before};
 use super::words::{End, end};
 
 /// How long a task may take in all. Pulling images is part of it.
@@ -46,6 +46,8 @@ pub(crate) struct TaskFacts {
     pub(crate) revision: Revision,
     pub(crate) attempt: u32,
     pub(crate) standing: Standing,
+    /// When it has ended in the words of its node, whose clock may be wrong.
+    said: Option<Timestamp>,
     /// Its removal has been ordered.
     pub(crate) removing: bool,
 }
@@ -76,6 +78,8 @@ pub(crate) struct Making<'a> {
     pub(crate) attempt: u32,
     /// Which manifest of the ConfigMap it brings.
     pub(crate) key: &'a str,
+    /// What that manifest adds up to.
+    pub(crate) sum: &'a str,
     pub(crate) program: &'a Program,
 }
 
@@ -142,6 +146,9 @@ impl Making<'_> {
             ROOTED_MANIFEST,
             "--revision",
             self.revision,
+            // The revision stands in the manifest itself, where whoever wrote it may have put it.
+            "--sha256",
+            self.sum,
             "--host",
             host,
             "--data",
@@ -233,7 +240,12 @@ impl TaskFacts {
             _ if begun => Standing::Running,
             _ => Standing::Waiting,
         };
+        let said = match &standing {
+            Standing::Ended(end) => Some(end.at()),
+            Standing::Waiting | Standing::Running => None,
+        };
         Some(Self {
+            said,
             name: text(&pod.metadata.name),
             uid: text(&pod.metadata.uid),
             version: text(&pod.metadata.resource_version),
@@ -243,6 +255,20 @@ impl TaskFacts {
             standing,
             removing: pod.metadata.deletion_timestamp.is_some(),
         })
+    }
+
+    /// Counts its end from when it was seen, where its node says that it was long before. What was seen of it before is in
+    /// `known`; `seen` is now, if it has ended just now.
+    pub(crate) fn dated(mut self, known: Option<&Self>, seen: Option<Timestamp>) -> Self {
+        let known = known.filter(|known| known.uid == self.uid && known.said == self.said);
+        if let Standing::Ended(end) = &mut self.standing {
+            let at = match known.map(|known| &known.standing) {
+                Some(Standing::Ended(known)) => known.at(),
+                Some(Standing::Waiting | Standing::Running) | None => not_long_before(end.at(), seen),
+            };
+            end.set_at(at);
+        }
+        self
     }
 
     /// The task as the planner sees it. One that was not let is none: nothing was tried.

@@ -168,7 +168,7 @@ fn look(node: &Text, whose: Whose<'_>, sight: &Sight<'_>) -> Option<Seen> {
         // A node that is not there is away for as long as anybody can think (its pods go soon).
         presence: facts.map_or(Presence::Away { since: Timestamp(0) }, |facts| facts.presence),
         cordoned: facts.is_some_and(|facts| facts.cordoned),
-        gate: gate_of(node, whose, tasks, sight),
+        gate: gate_of(node, whose, (mirror, tasks), sight),
         canary: wanted.canary.as_ref().is_some_and(|selector| facts.is_some_and(|facts| facts.has(selector))),
         wanted: wish,
         pod: mirror.map_or(Pod::Absent, |mirror| mirror.pod.clone()),
@@ -190,13 +190,19 @@ fn wish(whose: Whose<'_>, facts: Option<&NodeFacts>, mirror: Option<&Mirror>) ->
 }
 
 /// What the node's gate says; and where it says nothing, a task that was not let says it.
-fn gate_of(node: &Text, whose: Whose<'_>, tasks: &[TaskFacts], sight: &Sight<'_>) -> Gate {
+fn gate_of(
+    node: &Text,
+    whose: Whose<'_>,
+    (mirror, tasks): (Option<&Mirror>, &[TaskFacts]),
+    sight: &Sight<'_>,
+) -> Gate {
     let wanted = whose.wanted;
     let about = About {
         namespace: whose.namespace,
         static_pod: &wanted.static_pod,
         node,
         labels: wanted.template.metadata.as_ref().map(|meta| &meta.labels),
+        annotated: wanted.is_annotated() || mirror.is_some_and(|mirror| mirror.annotated),
         owner_decides: wanted.order.strategy == safepoint_core::rollout::Strategy::Ota,
     };
     let now = jiff::Timestamp::from_millisecond(sight.now.0).unwrap_or_default();

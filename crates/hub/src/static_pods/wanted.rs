@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use safepoint_api::names::kubeedge::{HOLD_UPGRADE, HOLD_UPGRADE_ON};
 use safepoint_api::static_pod::{CordonedNodes, PodTemplate, StaticPodSpec, StrategyType, Unselected};
 use safepoint_core::rollout::{Canary, Cordoned, Order, Retry, Share, Strategy};
 use safepoint_core::{Revision, Span, Timestamp};
@@ -100,9 +101,18 @@ impl Wanted {
         &self.order.target
     }
 
-    /// When a span is over, counted from a moment.
+    /// Whether the template says that changes wait for a release.
+    pub(crate) fn is_annotated(&self) -> bool {
+        let meta = self.template.metadata.as_ref();
+        let said = meta.and_then(|meta| meta.annotations.get(HOLD_UPGRADE));
+        said.is_some_and(|said| said == HOLD_UPGRADE_ON)
+    }
+
+    /// When something is tried again that may be tried without an end: as the order says, and then after the longest wait.
     pub(crate) fn retry_at(&self, attempt: u32, failed: Timestamp) -> Timestamp {
-        Timestamp(failed.0.saturating_add_unsigned(self.order.retry.after(attempt).0))
+        let retry = self.order.retry;
+        let wait = if attempt > retry.limit { retry.cap.max(retry.base) } else { retry.after(attempt) };
+        Timestamp(failed.0.saturating_add_unsigned(wait.0))
     }
 }
 

@@ -48,6 +48,26 @@ struct Outcome {
     message: String,
 }
 
+// === impl End ===
+
+impl End {
+    /// When.
+    pub(crate) const fn at(&self) -> Timestamp {
+        match self {
+            Self::Succeeded { at } | Self::Failed(Failure { at, .. }) | Self::PutOff { at, .. } => *at,
+        }
+    }
+
+    /// The same at another moment.
+    pub(crate) const fn set_at(&mut self, moment: Timestamp) {
+        match self {
+            Self::Succeeded { at } | Self::Failed(Failure { at, .. }) | Self::PutOff { at, .. } => {
+                *at = moment;
+            }
+        }
+    }
+}
+
 /// How a task pod that has ended, has ended. `now` stands in where nobody has said when.
 pub(crate) fn end(pod: &SlimPod, succeeded: bool, now: Timestamp) -> End {
     let said = pod.status.container_statuses.iter().flatten();

@@ -53,7 +53,7 @@ pub(crate) struct Writer<'a> {
 impl Writer<'_> {
     /// Does it all, in order, and says what became of it.
     pub(crate) async fn carry_out(&self, object: &Object, acts: Acts) -> Vec<Done> {
-        let Acts { hold, make, renew, start, remove, mark, note, forget, let_go, status, news } = acts;
+        let Acts { hold, make, renew, find, start, remove, mark, note, forget, let_go, status, news } = acts;
         let mut done = Vec::new();
         if hold {
             done.extend(self.finalizer(object, true).await);
@@ -66,6 +66,10 @@ impl Writer<'_> {
         }
         if !start.is_empty() {
             done.extend(self.account(&object.namespace).await);
+        }
+        let mut finds = stream::iter(find).map(|start| self.find(object, start)).buffer_unordered(AT_ONCE);
+        while let Some(found) = finds.next().await {
+            done.extend(found);
         }
         // On each node in order: a retry is there before the failure that it is counted from is gone.
         let mut nodes: BTreeMap<Text, (Vec<Start>, Vec<Remove>)> = BTreeMap::new();
@@ -92,7 +96,10 @@ impl Writer<'_> {
             done.push(self.forget(object, revision, map).await);
         }
         let undone = done.iter().any(|done| {
-            matches!(done, Done::Trouble(_) | Done::Again | Done::Later | Done::NotStarted { .. })
+            matches!(
+                done,
+                Done::Trouble(_) | Done::Again | Done::Later | Done::NotStarted { .. } | Done::Unanswered(_)
+            )
         });
         if let Some(status) = status {
             done.extend(self.tell(object, status).await);
@@ -220,38 +227,50 @@ impl Writer<'_> {
 
     async fn start(&self, object: &Object, start: Start) -> Vec<Done> {
         let pod = start.making(&object.namespace, (&object.name, &object.uid)).pod();
-        let Start { node, task, .. } = start;
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &object.namespace);
-        let name = pod.metadata.name.as_deref().unwrap_or_default();
         match pods.create(&PostParams::default(), &pod).await {
             Ok(pod) => {
                 self.facts.count(Count::TasksStarted);
+                let Start { node, task, .. } = start;
                 vec![Done::Started { node, task, pod: Some(Box::new(pod)) }]
             }
-            Err(kube::Error::Api(status)) if status.code == 409 => match pods.get_metadata_opt(name).await {
-                Ok(Some(found)) if is_owned(&found.metadata, &object.uid) => {
-                    let found = Pod { metadata: found.metadata, ..Pod::default() };
-                    // What staging tasks say of themselves is not known from this: the watch will tell.
-                    let pod = task.is_some().then(|| Box::new(found));
-                    vec![Done::Started { node, task, pod }]
-                }
-                Ok(Some(_)) => {
-                    let text =
-                        format!("pod {name} is somebody else's and stands in the way of a task: delete it");
-                    vec![Done::NotStarted { node, task }, Done::Trouble(text)]
-                }
-                Ok(None) => vec![Done::NotStarted { node, task }],
-                // It is there or it was: nobody knows, so it counts until it is seen or listed.
-                Err(_) => vec![Done::Started { node, task, pod: None }, Done::Again],
-            },
+            Err(kube::Error::Api(status)) if status.code == 409 => self.find(object, start).await,
             Err(error @ kube::Error::Api(_)) => {
+                let Start { node, task, .. } = start;
                 vec![Done::NotStarted { node, task }, trouble("cannot start a task", &error)]
             }
             // Whether the server has heard of it is not known.
             Err(error) => {
-                tracing::warn!(%error, name, "no answer to the start of a task");
-                vec![Done::Started { node, task, pod: None }, Done::Again]
+                tracing::warn!(%error, node = &*start.node, "no answer to the start of a task");
+                vec![Done::Unanswered(start)]
             }
+        }
+    }
+
+    /// Looks whether a task is there.
+    async fn find(&self, object: &Object, start: Start) -> Vec<Done> {
+        let name = start.making(&object.namespace, (&object.name, &object.uid)).name();
+        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &object.namespace);
+        let found = match pods.get_metadata_opt(&name).await {
+            Ok(found) => found.map(|found| found.metadata),
+            Err(error) => {
+                tracing::warn!(%error, name, "no answer to the question whether a task is there");
+                return vec![Done::Unanswered(start)];
+            }
+        };
+        let Start { node, task, .. } = start;
+        match found {
+            Some(metadata) if is_owned(&metadata, &object.uid) => {
+                // What staging tasks say of themselves is not known from this: the watch will tell.
+                let pod = task.is_some().then(|| Box::new(Pod { metadata, ..Pod::default() }));
+                vec![Done::Started { node, task, pod }]
+            }
+            Some(_) => {
+                let text =
+                    format!("pod {name} is somebody else's and stands in the way of a task: delete it");
+                vec![Done::NotStarted { node, task }, Done::Trouble(text)]
+            }
+            None => vec![Done::NotStarted { node, task }],
         }
     }
 
@@ -385,3 +404,6 @@ fn trouble(what: &str, error: &kube::Error) -> Done {
         _ => Done::Again,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -55,6 +55,14 @@ async fn a_thousand_nodes_are_upgraded_within_the_budget_and_the_rest_is_put_off
     scene
         .status("they are caught up", |status| status.upgraded_number == 990 && status.deferred_number == 0)
         .await;
+    // Those that have failed are mended, and tried again from the beginning.
+    for number in (0..NODES).filter(|number| number % 100 == 50) {
+        scene.fleet.set_nature(number, Nature::Works);
+    }
+    let now = crate::clock::Shifted::new().now();
+    scene.change(json!({"restartedAt": now.to_string()})).await;
+    let status = scene.status("all are upgraded", |status| status.upgraded_number == 1_000).await;
+    assert_eq!((status.failed_number, status.deferred_number), (0, 0));
     assert!(scene.witness.most().0 <= 100);
     assert!(scene.fleet.counts().most_down <= 100);
 }

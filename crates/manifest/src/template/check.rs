@@ -9,6 +9,7 @@ use safepoint_api::names::kubernetes::{CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE
 use safepoint_api::names::openyurt::STATIC_POD_HASH;
 use safepoint_api::names::safepoint::static_pod::INSTALLED;
 use safepoint_api::static_pod::PodTemplate;
+use safepoint_api::static_pod::limits::MANIFEST_NAME;
 use serde_json::{Map, Value};
 
 use super::Problem;
@@ -95,7 +96,7 @@ pub(super) fn names(static_pod: &str, manifest: &str) -> Vec<Problem> {
     let is_file = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     // OpenYurt's defect 13 was a file name that was not the node's: the task refuses where no such file is there.
     if manifest.is_empty()
-        || manifest.len() > 242
+        || manifest.len() > MANIFEST_NAME
         || manifest.starts_with(['.', '-'])
         || !manifest.bytes().all(is_file)
     {

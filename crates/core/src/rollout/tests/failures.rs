@@ -125,6 +125,22 @@ fn too_many_failures_end_it_until_somebody_begins_anew() {
     assert_eq!((started(&restarted), restarted.remove.len()), (vec!["n0"], 2));
 }
 
+/// A `restartedAt` of tomorrow made every failure one of before it: nodes were tried again at once, without a pause and without
+/// an end, until tomorrow.
+#[test]
+fn a_restart_that_is_yet_to_come_forgets_nothing_before_it_comes() {
+    let tomorrow = Timestamp(NOW.0 + 86_400_000);
+    let order = Order { restarted: Some(tomorrow), ..order(1) };
+    let once = [old("n0").with(failed("new", 1, Span::from_secs(10)))];
+    let before = plan(&order, &once, NOW);
+    assert!(before.start.is_empty() && before.remove.is_empty());
+    assert_eq!(state(&before, "n0"), &State::Failed(Then::RetryAt(Timestamp(NOW.0 + 20_000))));
+    let spent = [old("n0").with(failed("new", 4, Span::from_mins(60)))];
+    let before = plan(&order, &spent, NOW);
+    assert_eq!((before.verdict, before.again), (Verdict::Failed, Some(tomorrow)));
+    assert_eq!(removed(&plan(&order, &spent, tomorrow)), ["task-new-4"]);
+}
+
 #[test]
 fn a_canary_that_has_failed_stops_the_others_for_good() {
     let order = Order { canary: Some(Canary { wait: Span::ZERO }), ..order(3) };

@@ -106,6 +106,21 @@ fn a_node_that_goes_away_half_way_keeps_its_place_for_a_while() {
     assert_eq!(started(&plan(&order(1), &half(Span::from_mins(10)), NOW)), ["n1"]);
 }
 
+/// A node that died while its task ran was under way for ever: it counted neither as put off nor as failed, and a roll-out
+/// that all others had gone through was never a success.
+#[test]
+fn a_node_that_is_lost_half_way_is_put_off_and_the_others_are_a_success() {
+    for revision in ["new", "older"] {
+        let half = |span| [old("n0").away(span).with(task(revision, 1, Phase::Running)), new("n1")];
+        let soon = plan(&order(1), &half(Span::from_mins(9)), NOW);
+        assert_eq!((soon.counts.upgrading, soon.verdict), (1, Verdict::Upgrading));
+        let lost = plan(&order(1), &half(Span::from_mins(10)), NOW);
+        assert_eq!(state(&lost, "n0"), &State::Deferred(Deferral::NotReady));
+        assert_eq!((lost.counts.deferred, lost.verdict), (1, Verdict::Success));
+        assert!(lost.remove.is_empty(), "it is seen as it is when it returns");
+    }
+}
+
 #[test]
 fn a_pause_starts_nothing_and_lets_what_runs_finish() {
     let paused = Order { paused: true, ..order(3) };
@@ -175,4 +190,24 @@ fn a_driver_that_does_not_see_its_own_start_yet_does_not_start_another() {
     started_by_us.merge(&mut current, 7);
     assert!(started_by_us.is_empty(), "a view that is as new would show it");
     assert_eq!(started(&plan(&order, &current, NOW)), ["n0"]);
+}
+
+#[test]
+fn a_start_without_an_answer_is_uncertain_until_it_is_seen_or_refused() {
+    let node = crate::Text::from("n0");
+    let mut started_by_us = Started::default();
+    let note = |started: &mut Started, version| {
+        started.note(&node, task("new", 1, Phase::Waiting), version);
+    };
+    note(&mut started_by_us, None);
+    assert!(started_by_us.is_uncertain(&node, "task-new-1"));
+    started_by_us.merge(&mut fleet(1), 100);
+    assert!(
+        started_by_us.is_uncertain(&node, "task-new-1"),
+        "no version is new enough to show that it is not there"
+    );
+    started_by_us.merge(&mut [old("n0").with(task("new", 1, Phase::Running))], 1);
+    assert!(!started_by_us.is_uncertain(&node, "task-new-1"));
+    note(&mut started_by_us, Some(7));
+    assert!(!started_by_us.is_uncertain(&node, "task-new-1"));
 }

@@ -19,6 +19,7 @@ fn task(object: (&str, &str), node: &str, version: u64) -> SlimPod {
         revision: "r1",
         attempt: 1,
         key: "manifest.yaml",
+        sum: "5e11",
         program: program(),
     };
     let mut pod = serde_json::to_value(making.pod()).unwrap();
@@ -95,4 +96,60 @@ fn what_was_just_written_is_known_of_the_object_it_was_written_on() {
     pods.staged("a", "n1", "m-1", Revision::from("r2"));
     let mirror = pods.mirror("a", "n1").unwrap();
     assert_eq!((mirror.marked.as_ref(), mirror.staged.as_ref()), (Some(&"r2".into()), Some(&"r2".into())));
+}
+
+/// A node whose clock is behind: its pod had been ready for long enough, and its failure was long ago, as soon as they were seen.
+#[test]
+fn what_just_happened_is_not_long_ago_whatever_a_nodes_clock_says() {
+    let ready = |version: u64| {
+        let mut pod = mirror("a", "n1", "r1", version);
+        pod.metadata.uid = Some("m".into());
+        pod.status.conditions = serde_json::from_value(json!([{"type": "Ready", "status": "True",
+            "lastTransitionTime": "2026-11-14T00:00:00Z"}]))
+        .unwrap();
+        pod
+    };
+    let ended = |version: u64| {
+        let mut pod = task(("a", "u1"), "n1", version);
+        pod.metadata.uid = Some("t".into());
+        pod.status =
+            serde_json::from_value(json!({"phase": "Failed", "containerStatuses": [{"state": {"terminated":
+            {"exitCode": 1, "finishedAt": "2026-11-14T00:00:00Z"}}}]}))
+            .unwrap();
+        pod
+    };
+    let since = |pods: &Pods| match pods.mirror("a", "n1").unwrap().pod {
+        safepoint_core::rollout::Pod::Present { ready, .. } => ready.unwrap(),
+        safepoint_core::rollout::Pod::Absent => panic!("it is there"),
+    };
+    let failed = |pods: &Pods| pods.tasks("u1", "n1")[0].failure().unwrap().at;
+    let said = Timestamp(NOW.0 - 86_400_000);
+    let later = Timestamp(NOW.0 + 60_000);
+
+    let mut listed = Pods::default();
+    listed.take(Event::Init, NOW);
+    listed.take(Event::InitApply(ready(1)), NOW);
+    listed.take(Event::InitApply(ended(2)), NOW);
+    listed.take(Event::InitDone, NOW);
+    assert_eq!(
+        (since(&listed), failed(&listed)),
+        (said, said),
+        "a list shows what may have been so for long"
+    );
+    assert!(listed.take(Event::Apply(ready(3)), later).is_empty(), "and nothing has happened since");
+
+    let mut watched = Pods::default();
+    watched.take(Event::Init, NOW);
+    watched.take(Event::InitDone, NOW);
+    watched.take(Event::Apply(mirror("a", "n1", "r1", 1)), NOW);
+    watched.take(Event::Apply(ready(2)), NOW);
+    watched.take(Event::Apply(ended(3)), NOW);
+    assert_eq!((since(&watched), failed(&watched)), (NOW, NOW));
+    assert!(watched.take(Event::Apply(ready(4)), later).is_empty());
+    watched.take(Event::Apply(ended(5)), later);
+    assert_eq!(
+        (since(&watched), failed(&watched)),
+        (NOW, NOW),
+        "it is seen again, and has not happened again"
+    );
 }

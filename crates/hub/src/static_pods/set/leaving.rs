@@ -3,7 +3,7 @@
 use safepoint_core::rollout::{Order, Presence, Strategy, Work, plan};
 
 use super::super::acts::{Acts, Mark};
-use super::super::status::status;
+use super::super::status::{Said, status};
 use super::super::task::{Kind, Standing};
 use super::super::view::{Sight, Whose};
 use super::{Cluster, Set, removed};
@@ -31,21 +31,19 @@ impl Set {
                 Order { strategy: Strategy::Rolling, paused: false, canary: None, ..wanted.order.clone() };
             let planned = plan(&order, seen, now);
             self.again = planned.again;
-            if cluster.maps.contains_key(wanted.revision()) {
+            let ready = cluster.maps.contains_key(wanted.revision());
+            self.ask_again(&planned, ready, &mut acts);
+            if ready {
                 self.start(&planned, wanted, cluster, &mut acts);
             } else {
                 self.keep(wanted, cluster, &mut acts);
                 acts.forget.clear();
             }
             self.remove(&planned, pods, &mut acts);
-            let status = status(
-                &planned,
-                wanted.revision(),
-                self.generation,
-                self.trouble.as_deref(),
-                &self.status,
-                now,
-            );
+            // One that was not let is made again too: it is kept below, and would itself keep the next one from being made.
+            self.take_back(pods, now, &mut acts);
+            let said = Said { trouble: self.trouble.as_deref(), ..Said::default() };
+            let status = status(&planned, wanted.revision(), self.generation, said, &self.status, now);
             self.tell(&mut acts, status, now);
         }
         for (node, task) in pods.all_tasks(&self.uid) {

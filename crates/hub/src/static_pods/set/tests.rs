@@ -79,6 +79,17 @@ impl Scene {
                 "lastTransitionTime": "2026-11-14T00:00:00Z"}]}}));
     }
 
+    /// A mirror pod of the wanted revision that the hub has brought.
+    fn installed(&mut self, node: &str) {
+        let revision = self.revision();
+        self.pod(json!({"metadata": {"name": format!("proxy-{node}"), "uid": format!("mirror-{node}"),
+                "annotations": {"kubernetes.io/config.mirror": "h", "openyurt.io/static-pod-hash": revision,
+                    "safepoint.dev/static-pod-installed": "true"},
+                "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": node, "uid": "n"}]},
+            "spec": {"nodeName": node},
+            "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-14T00:00:00Z"}]}}));
+    }
+
     /// A task that a pass has started, with this status.
     fn task(&mut self, start: &Start, status: Value) {
         let mut pod = serde_json::to_value(pod_of(start)).unwrap();
@@ -159,13 +170,65 @@ fn a_start_is_counted_before_it_is_seen_and_given_up_when_it_is_refused() {
 fn a_complete_list_shows_whatever_became_of_a_start_without_an_answer() {
     let mut scene = Scene::new(&["a"], json!({"maxUnavailable": 1}));
     let start = scene.pass().start.remove(0);
-    scene.done(vec![Done::Started { node: start.node, task: start.task, pod: None }]);
-    scene.mirror("a", "old", "True");
-    assert!(scene.pass().start.is_empty(), "nobody knows");
+    let name = start.task.as_ref().unwrap().name.clone();
+    scene.done(vec![Done::Unanswered(start)]);
     scene.pods.take(Event::Init, NOW);
-    assert!(scene.pass().start.is_empty(), "the list is not complete");
     scene.mirror("a", "old", "True");
     scene.pods.take(Event::InitDone, NOW);
+    let acts = scene.pass();
+    assert_eq!(acts.start.len(), 1, "it is planned anew, and not asked for beside that");
+    assert_eq!(acts.start[0].task.as_ref().unwrap().name, name);
+}
+
+/// A connection that was refused left a start of which nobody knew whether it was made. The watch went on from where it was and
+/// had nothing to tell, so the node kept the only place in the window until the hub was started anew.
+#[test]
+fn a_start_without_an_answer_is_made_again_until_it_is_answered() {
+    let mut scene = Scene::new(&["a", "b"], json!({"maxUnavailable": 1}));
+    let mut start = scene.pass().start.remove(0);
+    let name = start.task.as_ref().unwrap().name.clone();
+    for _ in 0..2 {
+        assert!(scene.done(vec![Done::Unanswered(start)]), "it is tried again");
+        let mut acts = scene.pass();
+        assert_eq!((acts.start.len(), acts.find.len()), (1, 0), "its place is taken all the while");
+        start = acts.start.remove(0);
+        assert_eq!(start.task.as_ref().unwrap().name, name);
+    }
+    let mut pod = Box::new(pod_of(&start));
+    pod.metadata.resource_version = Some("5".into());
+    scene.done(vec![Done::Started { node: start.node, task: start.task, pod: Some(pod) }]);
+    scene.mirror("b", "old", "True");
+    let again = scene.pass().start;
+    assert_eq!(
+        (again.len(), &*again[0].node),
+        (1, "a"),
+        "it was there and is gone, as the watch must have told"
+    );
+}
+
+#[test]
+fn a_start_without_an_answer_is_not_made_again_once_the_watch_tells_of_it() {
+    let mut scene = Scene::new(&["a"], json!({"maxUnavailable": 1}));
+    let start = scene.pass().start.remove(0);
+    scene.task(&start, json!({"phase": "Pending"}));
+    scene.done(vec![Done::Unanswered(start)]);
+    let acts = scene.pass();
+    assert!(acts.start.is_empty() && acts.find.is_empty());
+}
+
+/// The same with a newer template: the node waited for the removal of a task that was never there.
+#[test]
+fn a_start_without_an_answer_that_is_not_wanted_any_more_is_only_looked_for() {
+    let mut scene = Scene::new(&["a"], json!({"maxUnavailable": 1}));
+    let start = scene.pass().start.remove(0);
+    scene.done(vec![Done::Unanswered(start)]);
+    scene.change(json!({"paused": true}));
+    let mut acts = scene.pass();
+    assert_eq!((acts.start.len(), acts.find.len()), (0, 1), "a pause starts nothing");
+    let start = acts.find.remove(0);
+    scene.done(vec![Done::NotStarted { node: start.node, task: start.task }]);
+    assert!(scene.pass().find.is_empty());
+    scene.change(json!({"paused": false}));
     assert_eq!(scene.pass().start.len(), 1);
 }
 
@@ -266,13 +329,7 @@ fn an_object_that_goes_takes_away_what_it_has_installed_only_if_it_says_so() {
     for (unselected, goes) in [("Remove", true), ("Keep", false)] {
         let install = json!({"nodeSelector": {}, "unselected": unselected});
         let mut scene = Scene::new(&["a"], json!({"maxUnavailable": 1, "install": install}));
-        let revision = scene.revision();
-        scene.pod(json!({"metadata": {"name": "proxy-a", "uid": "mirror-a",
-                "annotations": {"kubernetes.io/config.mirror": "h", "openyurt.io/static-pod-hash": revision,
-                    "safepoint.dev/static-pod-installed": "true"},
-                "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "a", "uid": "n"}]},
-            "spec": {"nodeName": "a"},
-            "status": {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-14T00:00:00Z"}]}}));
+        scene.installed("a");
         scene.delete();
         let acts = scene.pass();
         assert_eq!(acts.start.len(), usize::from(goes));
@@ -286,6 +343,40 @@ fn an_object_that_goes_takes_away_what_it_has_installed_only_if_it_says_so() {
             assert!(acts.let_go && acts.start.is_empty());
         }
     }
+}
+
+/// A removal that the node did not let was kept for as long as something was left to remove, and was itself what kept the next
+/// one from being made: the object never went.
+#[test]
+fn an_object_that_goes_asks_again_a_node_that_did_not_let_it_remove() {
+    let install = json!({"nodeSelector": {}, "unselected": "Remove"});
+    let mut scene = Scene::new(&["a"], json!({"maxUnavailable": 1, "install": install}));
+    scene.installed("a");
+    scene.delete();
+    let start = scene.pass().start.remove(0);
+    scene.task(&start, ended("Held", 3, NOW));
+    let acts = scene.pass();
+    assert!(acts.start.is_empty() && acts.remove.is_empty() && !acts.let_go);
+    assert_eq!(scene.set.again, Some(Timestamp(NOW.0 + PUT_OFF_MILLIS)));
+    scene.now = Timestamp(NOW.0 + PUT_OFF_MILLIS);
+    let acts = scene.pass();
+    assert_eq!((acts.remove.len(), acts.start.len()), (1, 0), "not before it is gone");
+    let mut gone = serde_json::to_value(pod_of(&start)).unwrap();
+    gone["metadata"]["resourceVersion"] = json!("90");
+    scene.pods.take(Event::Delete(serde_json::from_value(gone).unwrap()), scene.now);
+    scene.set.touch(&"a".into());
+    assert_eq!(scene.pass().start.len(), 1);
+}
+
+/// What could not be put ready was given up without a word.
+#[test]
+fn a_node_on_which_nothing_can_be_put_ready_says_why() {
+    let mut scene = Scene::new(&["a"], json!({"type": "OTA"}));
+    let start = scene.pass().start.remove(0);
+    scene.task(&start, ended("ImageUnavailable", 3, NOW));
+    let status = scene.pass().status.unwrap();
+    let message = "its owner decides when it is upgraded; attempt 1 to put it ready failed: m";
+    assert_eq!(status.nodes[0].message.as_deref(), Some(message));
 }
 
 #[test]

@@ -28,6 +28,7 @@ fn task(pods: &mut Pods, node: &str, attempt: u32, revision: &str, status: Value
         revision,
         attempt,
         key: "k",
+        sum: "5e11",
         program: program(),
     };
     let mut pod = serde_json::to_value(making.pod()).unwrap();
@@ -76,17 +77,22 @@ fn what_has_succeeded_is_written_on_the_pod_and_then_the_task_goes() {
 }
 
 #[test]
-fn what_has_failed_is_tried_again_after_a_while_and_not_for_ever() {
+fn what_has_failed_is_tried_again_after_a_while_and_then_now_and_then() {
     let (mut pods, revision) = (Pods::default(), wanted().revision().to_string());
     task(&mut pods, "a", 1, &revision, failed("ImageUnavailable", 4));
     let staging = decided(&pods, &["a"]);
     assert_eq!((staging.start.len(), staging.again), (0, Some(Timestamp(NOW.0 + 6_000))));
     task(&mut pods, "a", 1, &revision, failed("ImageUnavailable", 11));
     assert_eq!(decided(&pods, &["a"]).start, [("a".into(), 2)]);
+    // It was given up after the last of a few tries, within minutes and without a word: no owner ever got the upgrade.
     task(&mut pods, "a", 2, &revision, failed("ImageUnavailable", 1_000));
     let staging = decided(&pods, &["a"]);
     assert!(staging.start.is_empty());
     assert_eq!(staging.remove.len(), 1, "the first failure is outdone");
+    assert_eq!(staging.again, Some(Timestamp(NOW.0 + 800_000)), "half an hour after it");
+    assert_eq!(staging.failed[&Text::from("a")], "attempt 2 to put it ready failed: m");
+    task(&mut pods, "a", 2, &revision, failed("ImageUnavailable", 1_800));
+    assert_eq!(decided(&pods, &["a"]).start, [("a".into(), 3)]);
 }
 
 #[test]

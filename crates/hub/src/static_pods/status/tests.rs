@@ -17,7 +17,7 @@ fn fleet(nodes: usize, change: impl Fn(usize, &mut Seen)) -> (Order, Vec<Seen>) 
 }
 
 fn shown_at((order, seen): &(Order, Vec<Seen>), before: &StaticPodStatus, now: Timestamp) -> StaticPodStatus {
-    status(&plan(order, seen, now), &order.target, Some(3), None, before, now)
+    status(&plan(order, seen, now), &order.target, Some(3), Said::default(), before, now)
 }
 
 fn fail(seen: &mut Seen) {

@@ -20,6 +20,7 @@ fn making(kind: Kind) -> Making<'static> {
         revision: "bcdfghjklmnp",
         attempt: 2,
         key: words::KEY_MANIFEST,
+        sum: "5e11",
         program: program(),
     }
 }
@@ -64,7 +65,7 @@ fn a_task_gets_to_any_node_and_reads_one_config_map() {
     assert_eq!(
         command,
         "safepoint static-pod-upgrade --namespace kube-system --name kube-proxy --manifest proxy --file \
-         $(SAFEPOINT_ROOT)/data/manifest.yaml --revision bcdfghjklmnp --host /host --data /var/lib/safepoint --mode upgrade \
+         $(SAFEPOINT_ROOT)/data/manifest.yaml --revision bcdfghjklmnp --sha256 5e11 --host /host --data /var/lib/safepoint --mode upgrade \
          --node rover-7 --termination-log $(SAFEPOINT_ROOT)/dev/termination-log"
     );
 }

@@ -20,6 +20,8 @@ struct Scene {
     view: View,
     started: Started,
     leaving: bool,
+    /// What the gates of all nodes say.
+    gate: Option<Arc<NodeGateStatus>>,
 }
 
 fn scene(strategy: Value) -> Scene {
@@ -31,6 +33,7 @@ fn scene(strategy: Value) -> Scene {
         view: View::default(),
         started: Started::default(),
         leaving: false,
+        gate: None,
     }
 }
 
@@ -66,6 +69,7 @@ impl Scene {
             revision: "r2",
             attempt: 1,
             key: "k",
+            sum: "5e11",
             program: program(),
         };
         let mut pod = serde_json::to_value(making.pod()).unwrap();
@@ -75,7 +79,8 @@ impl Scene {
     }
 
     fn seen(&mut self) -> Vec<Seen> {
-        let gates = |_: &str| None;
+        let gate = self.gate.clone();
+        let gates = |_: &str| gate.clone();
         let whose = Whose { namespace: "edge", uid: "u1", wanted: &self.wanted, leaving: self.leaving };
         let sight = Sight { nodes: &self.nodes, pods: &self.pods, gates: &gates, now: NOW };
         let mut seen = self.view.refresh(whose, &sight, &mut self.started).to_vec();
@@ -149,6 +154,25 @@ fn a_task_that_was_not_let_is_a_hold_and_not_a_task() {
     let seen = scene.seen().remove(0);
     assert!(seen.tasks.is_empty());
     assert_eq!(seen.gate, Gate::Held { by: "the node (jane holds it)".into() });
+}
+
+#[test]
+fn what_lies_ready_for_an_owner_is_a_hold_only_where_the_pod_says_that_its_changes_wait() {
+    let mut scene = scene(json!({}));
+    scene.gate = Some(Arc::new(
+        serde_json::from_value(json!({"state": "Open", "held": [{"kind": "StaticPod", "namespace": "edge",
+            "name": "proxy", "change": "Update", "since": "1970-01-01T00:00:00Z", "why": "w",
+            "heldBy": ["edge.kubeedge.io/hold-upgrade"]}]}))
+        .unwrap(),
+    ));
+    for (node, annotation, expected) in
+        [("a", "false", Gate::Open), ("b", "true", Gate::Held { by: "edge.kubeedge.io/hold-upgrade".into() })]
+    {
+        scene.node(node, json!({}));
+        scene.mirror("proxy", node, json!({"edge.kubeedge.io/hold-upgrade": annotation}));
+        let seen = scene.seen().into_iter().find(|seen| &*seen.node == node).unwrap();
+        assert_eq!(seen.gate, expected, "{annotation}");
+    }
 }
 
 /// What is kept up to date node by node is what would be found by looking at everything.
