@@ -138,9 +138,11 @@ impl Session {
         let mut command = self.command(&step.command);
         command.stderr(out.try_clone().unwrap()).stdout(out);
         self.background.push(command.spawn().unwrap());
+        // Cargo says first what it builds, and whatever stays may go on to say more.
+        let before = if step.command.starts_with("cargo ") { "… " } else { "" };
+        let says = format!("{before}{} …", step.says);
         for _ in 0..self.looks {
-            // It may go on to say more.
-            if is_said(&format!("{} …", step.says), &fs::read_to_string(&path).unwrap()) {
+            if is_said(&says, &fs::read_to_string(&path).unwrap()) {
                 return Ok(());
             }
             std::thread::sleep(LOOK);
