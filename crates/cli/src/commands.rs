@@ -53,8 +53,8 @@ pub(crate) enum Asking {
     Events(events::EventsArgs),
     /// Hold changes back from now on: of a pod, a workload, a namespace, certain labels, or the whole node.
     ///
-    /// A hold without --for never ends by itself. One with --for ends then if every safety signal of the machine says that
-    /// it is safe; otherwise, or with `--on-expiry stay`, it stays, marked orphaned, with an alarm.
+    /// A hold without --for never ends by itself. One with --for ends then: nothing on the machine can object, because an
+    /// agent cannot be given safety signals yet. With `--on-expiry stay` it stays, marked orphaned, with an alarm.
     #[command(after_help = hold::EXAMPLES)]
     Hold(hold::HoldArgs),
     /// Hold no longer.

@@ -7,7 +7,7 @@
 //! | calls [`Hold::release`] | ends, and the program knows it |
 //! | drops the guard, returns, panics | ends, as well as that can be done on the way out |
 //! | is killed, crashes, hangs, or its runtime is gone | **stays**, orphaned, with an alarm, once its lease is over |
-//! | the same, taken with [`OnExpiry::ThawIfSafe`] | ends if every safety signal says so, else stays |
+//! | the same, taken with [`OnExpiry::ThawIfSafe`] | ends with its lease: no safety signal can object yet |
 //!
 //! A renewal that fails is tried again. A hold that somebody else has ended is not taken again: a person decided that, and
 //! the program is told through [`Hold::lost`].

@@ -22,7 +22,8 @@
 //! renews the hold: its lease runs out, and the hold STAYS**, marked orphaned, with an alarm. A drone whose flight control
 //! has crashed is not a drone that may be updated. Somebody has to look and end it with `safepoint unhold ID`, or the
 //! restarted program takes it up again under the same [id](Taking::id). Only a hold that was taken with
-//! [`OnExpiry::ThawIfSafe`] ends by itself then, and only if every safety signal of the machine says that it is safe.
+//! [`OnExpiry::ThawIfSafe`] ends by itself then, unless a safety signal of the machine objects, and an agent cannot be given
+//! any yet.
 //!
 //! # The parts
 //!

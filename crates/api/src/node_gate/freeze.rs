@@ -61,7 +61,8 @@ pub struct Lease {
 /// What happens when a lease ends. There is no "thaw whatever happens".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub enum OnExpiry {
-    /// The node thaws if every configured safety signal says that it is safe now. Otherwise as with `Stay`.
+    /// The node thaws if every configured safety signal says that it is safe now. Otherwise as with `Stay`. An agent cannot
+    /// be given signals yet, and where there is none, none objects: the node thaws.
     ThawIfSafe,
     /// The node stays frozen, marked orphaned, with an alarm. An agent reads any word that it does not know as this one.
     #[default]

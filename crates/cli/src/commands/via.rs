@@ -78,7 +78,7 @@ pub(crate) enum Reached {
 pub(crate) enum Expiry {
     /// The hold stays, marked orphaned, with an alarm.
     Stay,
-    /// The hold ends if every safety signal says that it is safe; otherwise it stays.
+    /// The hold ends unless a safety signal objects, and an agent cannot be given any yet.
     ThawIfSafe,
 }
 

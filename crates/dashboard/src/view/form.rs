@@ -56,8 +56,8 @@ pub(crate) fn freeze(form: &Form<'_>, node: &str) -> Markup {
         label for="for" { "For how long, such as 30m or 1h30m; empty: until somebody thaws it" }
         input id="for" name="for" value=(form.length) aria-describedby="for-hint";
         p id="for-hint" class="note" {
-            "When the time is over the node thaws if every safety signal of it says that it is safe. Otherwise it stays "
-            "frozen, with an alarm."
+            "When the time is over the node thaws, whatever it does then: it cannot be given safety signals that would "
+            "object yet. Leave this empty if somebody has to look first."
         }
     };
     form.around(&what, &fields)
